@@ -1,0 +1,35 @@
+# The commands of a newcomer. Each installs what is missing (or prints the command that does), configures and builds.
+# TRIFACTOR_CUDA=auto|on|off and TRIFACTOR_SCALARS=f64,... are passed on:  make test TRIFACTOR_CUDA=off
+TRIFACTOR_CUDA ?= auto
+TRIFACTOR_SCALARS ?= f32,f64,c32,c64
+JOBS ?= $(shell nproc)
+export TRIFACTOR_CUDA TRIFACTOR_SCALARS JOBS
+
+.PHONY: help build demo test test-all packages clean
+
+help:
+	@echo 'make demo       build, then factor and solve a few systems on what is there'
+	@echo 'make test       build and run all tests, and the host tests with sanitizers'
+	@echo 'make test-all   the same with all scalars in every build, and CUDA for architectures 80 and 90'
+	@echo 'make build      build build/trifactor and the library'
+	@echo 'make clean      remove build/'
+	@echo 'TRIFACTOR_CUDA=auto|on|off and TRIFACTOR_SCALARS=f32,f64,c32,c64 may follow each of them'
+
+build: packages
+	cmake --preset release -DTRIFACTOR_CUDA=$(TRIFACTOR_CUDA) -DTRIFACTOR_SCALARS=$(TRIFACTOR_SCALARS)
+	cmake --build build -j $(JOBS)
+
+demo: build
+	build/trifactor demo
+
+test: packages
+	scripts/run_tests
+
+test-all: packages
+	scripts/run_tests --all
+
+packages:
+	@scripts/install_packages
+
+clean:
+	rm -rf build

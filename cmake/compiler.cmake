@@ -1,0 +1,31 @@
+# Build type, language standard, warnings, sanitizers and ccache.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, RelWithDebInfo" FORCE)
+endif()
+
+# Targets ask for cxx_std_20. CMAKE_CXX_STANDARD would count for CUDA too, and CMake 3.25 does not know that nvcc has
+# C++20: there the flag is given by hand.
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(werror_cxx "$<$<BOOL:${TRIFACTOR_WERROR}>:-Werror>")
+set(werror_cuda "$<$<BOOL:${TRIFACTOR_WERROR}>:-Xcompiler=-Werror;-Werror=all-warnings>")
+add_compile_options(
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;${werror_cxx}>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-lineinfo;-Xcompiler=-Wall,-Wextra;${werror_cuda}>")
+
+if(TRIFACTOR_SANITIZE)
+  set(sanitizers -fsanitize=${TRIFACTOR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${sanitizers}>")
+  add_link_options(-fsanitize=${TRIFACTOR_SANITIZE})
+endif()
+
+find_program(CCACHE ccache)
+mark_as_advanced(CCACHE)
+if(CCACHE)
+  foreach(language CXX CUDA)
+    if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER ${CCACHE})
+    endif()
+  endforeach()
+endif()

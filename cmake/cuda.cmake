@@ -1,0 +1,48 @@
+# Decides TRIFACTOR_HAS_CUDA (0 or 1) from TRIFACTOR_CUDA, and the architectures: those of the GPUs present, or 90.
+set(TRIFACTOR_HAS_CUDA 0)
+string(TOLOWER "${TRIFACTOR_CUDA}" wanted)
+if(NOT wanted MATCHES "^(auto|on|off)$")
+  message(FATAL_ERROR "TRIFACTOR_CUDA=${TRIFACTOR_CUDA}: it must be auto, on or off")
+endif()
+
+if(NOT wanted STREQUAL "off")
+  find_program(TRIFACTOR_NVCC nvcc HINTS ${CMAKE_CUDA_COMPILER} $ENV{CUDACXX} $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+  mark_as_advanced(TRIFACTOR_NVCC)
+  if(TRIFACTOR_NVCC AND NOT DEFINED CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_COMPILER ${TRIFACTOR_NVCC} CACHE FILEPATH "nvcc")
+  endif()
+
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(architectures)
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                    OUTPUT_VARIABLE capabilities ERROR_QUIET RESULT_VARIABLE failed)
+    if(NOT failed)
+      string(REGEX MATCHALL "[0-9]+\\.[0-9]" capabilities "${capabilities}")
+      string(REPLACE "." "" architectures "${capabilities}")
+      list(REMOVE_DUPLICATES architectures)
+    endif()
+    if(NOT architectures)
+      set(architectures 90)
+    endif()
+    set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "Compute capabilities, such as 80;90")
+  endif()
+
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)   # one runtime for the library and its user
+    if(TARGET CUDA::cudart AND TARGET CUDA::cublas AND TARGET CUDA::cusolver)
+      set(TRIFACTOR_HAS_CUDA 1)
+    endif()
+  endif()
+
+  if(wanted STREQUAL "on" AND NOT TRIFACTOR_HAS_CUDA)
+    message(FATAL_ERROR "TRIFACTOR_CUDA=on, but nvcc with cudart, cuBLAS and cuSOLVER was not found")
+  endif()
+endif()
+
+if(TRIFACTOR_HAS_CUDA)
+  message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION} for architectures ${CMAKE_CUDA_ARCHITECTURES}")
+else()
+  message(STATUS "without CUDA (TRIFACTOR_CUDA=${TRIFACTOR_CUDA})")
+endif()

@@ -1,0 +1,12 @@
+# Writes OUTPUT: the text of every file of FILES (comma-separated, relative to SOURCE) as a string.
+set(text "// Written by cmake/embed_tuning.cmake.\n#include <tuning/embedded.hpp>\n\nnamespace trifactor::tuning {\n\n")
+string(APPEND text "const EmbeddedFile embedded_files[] = {\n")
+string(REPLACE "," ";" files "${FILES}")
+set(count 0)
+foreach(file IN LISTS files)
+  file(READ ${SOURCE}/${file} rows)
+  string(APPEND text "    {\"${file}\", R\"rows(${rows})rows\"},\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+string(APPEND text "    {nullptr, nullptr},\n};\nconst int embedded_file_count = ${count};\n\n}  // namespace trifactor::tuning\n")
+file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,40 @@
+# Everything that is written into build/generated.
+set(generated ${PROJECT_BINARY_DIR}/generated)
+
+configure_file(include/trifactor/config.hpp.in ${generated}/trifactor/config.hpp)
+
+# Tuning rows become strings in the library; see src/tuning/embedded.hpp.
+file(GLOB tuning_files RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tuning/*.txt)
+set(TRIFACTOR_TUNING_ROWS ${generated}/tuning_rows.cpp)
+list(JOIN tuning_files "," files)
+list(TRANSFORM tuning_files PREPEND ${PROJECT_SOURCE_DIR}/)
+add_custom_command(
+  OUTPUT ${TRIFACTOR_TUNING_ROWS}
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DFILES=${files} -DOUTPUT=${TRIFACTOR_TUNING_ROWS}
+          -P ${PROJECT_SOURCE_DIR}/cmake/embed_tuning.cmake
+  DEPENDS ${tuning_files} ${PROJECT_SOURCE_DIR}/cmake/embed_tuning.cmake
+  COMMENT "Embedding tuning rows" VERBATIM)
+
+# commit.hpp, for the tools: looked up at every build, written only when it changes.
+add_custom_target(commit_header
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${generated}/commit.hpp -DCOMMIT=${TRIFACTOR_COMMIT}
+          -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
+  BYPRODUCTS ${generated}/commit.hpp COMMENT "" VERBATIM)
+
+# One .cu for each operation and scalar. An operation is a .cuh in src/cuda/kernels that defines
+# TRIFACTOR_INSTANTIATE_KERNELS(T); the headers below are what operations share.
+if(TRIFACTOR_HAS_CUDA)
+  set(kernel_headers launch team)
+  file(GLOB KERNEL_OPERATIONS RELATIVE ${PROJECT_SOURCE_DIR}/src/cuda/kernels CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cuh)
+  list(TRANSFORM KERNEL_OPERATIONS REPLACE "\\.cuh$" "")
+  list(REMOVE_ITEM KERNEL_OPERATIONS ${kernel_headers})
+  set(TRIFACTOR_KERNEL_SOURCES)
+  foreach(OP ${KERNEL_OPERATIONS})
+    foreach(scalar ${TRIFACTOR_SCALAR_LIST})
+      set(INNER_SCALAR ${INNER_SCALAR_${scalar}})
+      configure_file(cmake/kernel.cu.in ${generated}/kernels/${OP}_${scalar}.cu @ONLY)
+      list(APPEND TRIFACTOR_KERNEL_SOURCES ${generated}/kernels/${OP}_${scalar}.cu)
+    endforeach()
+  endforeach()
+endif()

@@ -1,0 +1,18 @@
+# TRIFACTOR_SCALAR_LIST, TRIFACTOR_HAS_F32 ... for config.hpp, and the inner type that each name stands for.
+set(INNER_SCALAR_f32 "float")
+set(INNER_SCALAR_f64 "double")
+set(INNER_SCALAR_c32 "::trifactor::core::Complex<float>")
+set(INNER_SCALAR_c64 "::trifactor::core::Complex<double>")
+
+string(REGEX REPLACE "[, ]+" ";" TRIFACTOR_SCALAR_LIST "${TRIFACTOR_SCALARS}")
+list(REMOVE_DUPLICATES TRIFACTOR_SCALAR_LIST)
+if(NOT TRIFACTOR_SCALAR_LIST)
+  message(FATAL_ERROR "TRIFACTOR_SCALARS is empty: name at least one of f32, f64, c32, c64")
+endif()
+foreach(scalar ${TRIFACTOR_SCALAR_LIST})
+  if(NOT DEFINED INNER_SCALAR_${scalar})
+    message(FATAL_ERROR "TRIFACTOR_SCALARS=${TRIFACTOR_SCALARS}: '${scalar}' is none of f32, f64, c32, c64")
+  endif()
+  string(TOUPPER ${scalar} upper)
+  set(TRIFACTOR_HAS_${upper} ON)
+endforeach()

@@ -1,0 +1,82 @@
+// Cholesky factorization A = L L^H (Lower) or A = U^H U (Upper) of symmetric and hermitian positive definite matrices.
+#pragma once
+
+#include <trifactor/queue.hpp>
+
+#include <vector>
+
+namespace trifactor {
+
+// Expert forms. The first argument says where and in which order; all memory, info included, is the queue's.
+// They are asynchronous on CUDA queues and complete on return on host queues. A caller's mistake throws
+// InvalidArgument before anything is enqueued.
+
+/// Factors every item of A in place; the other triangle is neither read nor written. info[i] becomes 0, or the order k
+/// of the first leading minor whose pivot is not positive and finite: the leading triangle of order k-1 is then valid,
+/// the rest of that item's triangle unspecified. An impossible item of a ragged batch gets -1 and is left alone.
+template <Batch B>
+TRIFACTOR_API void cholesky(Queue&, Uplo, B A, int* info, const CholeskyOptions& = {});
+
+/// Solves A X = B with the factor of A; X holds B on entry. Items whose info is not 0 are skipped.
+template <Batch B>
+TRIFACTOR_API void cholesky_solve(Queue&, Uplo, const_batch_t<B> L, B X, const int* info = nullptr);
+
+/// log_det[i] = log det A of item i, from its factor; NaN for items whose info is not 0.
+template <Batch B>
+TRIFACTOR_API void cholesky_log_det(Queue&, Uplo, B L, real_t<value_t<B>>* log_det, const int* info = nullptr);
+
+/// X = A^-1, both triangles, from the factor of A; skipped when *info is not 0.
+template <Scalar T>
+TRIFACTOR_API void cholesky_inverse(Queue&, Uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> X,
+                                    const int* info = nullptr);
+
+// Scratch memory, in bytes, that the call of the same name takes from the queue: see Queue::reserve.
+template <Batch B>
+TRIFACTOR_API std::size_t cholesky_scratch(const Queue&, Uplo, B A, const CholeskyOptions& = {});
+template <Batch B>
+TRIFACTOR_API std::size_t cholesky_solve_scratch(const Queue&, Uplo, const_batch_t<B> L, B X);
+template <Scalar T>
+TRIFACTOR_API std::size_t cholesky_inverse_scratch(const Queue&, Uplo, std::type_identity_t<MatrixView<const T>> L,
+                                                   MatrixView<T> X);
+
+// Value forms: no queue, host matrices in and out, complete on return, exceptions.
+
+struct CholeskyValueOptions {
+  Uplo uplo = Uplo::Lower;          // the triangle of A that is read
+  Device device = Device::Auto;
+  CholeskyOptions options = {};
+};
+
+/// A factor that knows how to solve. Made by cholesky(A).
+template <Scalar T>
+class TRIFACTOR_API CholeskyFactor {
+ public:
+  /// Throws NotPositiveDefinite.
+  CholeskyFactor(MatrixView<const T> A, const CholeskyValueOptions& = {});
+  CholeskyFactor(CholeskyFactor&&) noexcept;
+  CholeskyFactor& operator=(CholeskyFactor&&) noexcept;
+  ~CholeskyFactor();
+
+  Matrix<T> solve(MatrixView<const T> B) const;
+  Matrix<T> solve(const Matrix<T>& B) const { return solve(B.view()); }
+  std::vector<T> solve(const std::vector<T>& b) const;
+  real_t<T> log_det() const;
+  Matrix<T> inverse() const;
+  /// The factor itself, with zeros in the other triangle.
+  Matrix<T> factor() const;
+  Uplo uplo() const noexcept;
+  /// Where the factor lives: Host or Cuda.
+  Device device() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// cholesky(A).solve(b)
+template <Scalar T>
+CholeskyFactor<T> cholesky(const Matrix<T>& A, const CholeskyValueOptions& options = {}) { return {A.view(), options}; }
+template <class T>
+CholeskyFactor<std::remove_const_t<T>> cholesky(MatrixView<T> A, const CholeskyValueOptions& options = {}) { return {A, options}; }
+
+}  // namespace trifactor

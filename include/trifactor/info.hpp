@@ -1,0 +1,36 @@
+// What the library found on this machine, and which numbers it will use.
+#pragma once
+
+#include <trifactor/types.hpp>
+
+#include <string>
+#include <vector>
+
+namespace trifactor {
+
+struct DeviceInfo {
+  std::string name;                // "NVIDIA H200", or the CPU's model
+  std::string architecture;        // "sm_90", "x86_64"
+  int number = -1;                 // the CUDA device's number, -1 for the host
+  int cores = 0;                   // multiprocessors, or the threads a host queue uses
+  std::size_t memory_bytes = 0, free_bytes = 0;
+};
+
+/// The host first, then every CUDA device that can be used.
+TRIFACTOR_API std::vector<DeviceInfo> devices();
+/// Why there is no CUDA device: "built without CUDA", the driver's own words; empty when there is one.
+TRIFACTOR_API std::string why_no_cuda();
+/// "OpenBLAS 0.3.21 ..., 2 threads".
+TRIFACTOR_API std::string blas();
+
+struct TuningRow {
+  std::string text;                // as written: "sm_90 cholesky f64 n<=1024 : nb=128   # evidence"
+  std::string source;              // "tuning/sm_90.txt:12", or the file that TRIFACTOR_TUNING names, with the line
+};
+
+/// Every row, in the order in which they are tried.
+TRIFACTOR_API std::vector<TuningRow> tuning_rows();
+
+TRIFACTOR_API const char* version();
+
+}  // namespace trifactor

@@ -1,0 +1,43 @@
+// measure(): seconds and joules of a piece of work, alone or against others in the same run.
+#pragma once
+
+#include <trifactor/types.hpp>
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trifactor {
+
+/// One piece of work. prepare() is not timed (it restores what run() destroys); run() returns when the work is complete.
+struct Contender {
+  std::function<void()> run;
+  std::function<void()> prepare = {};
+};
+
+struct MeasureOptions {
+  int warmups = 1;
+  int min_runs = 5;
+  int max_runs = 100;
+  double max_seconds = 2.0;        // stop then, all contenders and their prepare() together, after min_runs
+  double target_spread = 0.02;     // stop earlier when the spread of every contender is below this
+  double energy_seconds = 0.0;     // if > 0 and a sensor exists: repeat run() this long and read the sensors
+};
+
+struct Measurement {
+  double seconds = 0;              // median of one run
+  double spread = 0;               // (third quartile - first quartile) / median
+  int runs = 0;
+  std::optional<double> joules;    // of one run; nothing where no sensor exists or the time was too short, never 0
+};
+
+/// Runs the contenders in turn (a b a b ...), so that clocks and neighbours disturb all alike.
+TRIFACTOR_API std::vector<Measurement> measure(std::span<const Contender> contenders, const MeasureOptions& = {});
+TRIFACTOR_API Measurement measure(const Contender& work, const MeasureOptions& = {});
+
+/// A sensor that counts joules: "NVML NVIDIA H200", "RAPL package-0".
+TRIFACTOR_API std::vector<std::string> energy_sensors();
+
+}  // namespace trifactor

@@ -1,0 +1,138 @@
+// Queue: where work runs and in which order. Buffer and Matrix: memory of a queue that releases itself.
+#pragma once
+
+#include <trifactor/error.hpp>
+#include <trifactor/views.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace trifactor {
+
+namespace detail {
+struct QueueState;   // the engine behind a queue and the memory it allocates
+}
+
+/// An ordered sequence of calls on one device. Not thread-safe: one thread at a time uses a queue.
+class TRIFACTOR_API Queue {
+ public:
+  /// Calls are complete on return. threads = 0: as many as OpenMP offers.
+  static Queue host(int threads = 0);
+  /// Calls are enqueued on a stream of their own. Throws DeviceFault where there is no such device.
+  static Queue cuda(int device = 0);
+  /// Calls are enqueued on the caller's cudaStream_t, which must outlive the queue.
+  static Queue wrap_cuda_stream(void* stream, int device);
+
+  Queue(Queue&&) noexcept;
+  Queue& operator=(Queue&&) noexcept;
+  ~Queue();
+
+  /// Afterwards, calls that need at most this much scratch memory (see the *_scratch queries) do not allocate.
+  void reserve(std::size_t bytes);
+  /// Returns when everything enqueued so far is complete; a device fault surfaces here at the latest.
+  void sync();
+
+  bool is_cuda() const noexcept;
+  /// The CUDA device's number, or -1 for the host.
+  int device() const noexcept;
+  /// The cudaStream_t behind a CUDA queue, or nullptr for the host.
+  void* stream() const noexcept;
+
+  const std::shared_ptr<detail::QueueState>& state() const noexcept { return state_; }
+
+ private:
+  explicit Queue(std::shared_ptr<detail::QueueState>);
+  std::shared_ptr<detail::QueueState> state_;
+};
+
+/// Copies bytes between the memories of two queues, after all earlier work of both; complete on return.
+TRIFACTOR_API void copy_bytes(Queue& from, const void* source, Queue& to, void* target, std::size_t bytes);
+/// The same for a matrix of `rows` bytes a column and `cols` columns, with the columns `ld` bytes apart.
+TRIFACTOR_API void copy_columns(Queue& from, const void* source, std::size_t source_ld, Queue& to, void* target,
+                                std::size_t target_ld, std::size_t rows, std::size_t cols);
+
+namespace detail {
+TRIFACTOR_API std::shared_ptr<QueueState> host_memory();
+TRIFACTOR_API void* allocate(QueueState&, std::size_t bytes);          // aligned to 256 bytes; throws OutOfMemory
+TRIFACTOR_API void deallocate(QueueState&, void*) noexcept;
+TRIFACTOR_API void fill_zero(QueueState&, void*, std::size_t bytes);   // in the queue's order
+TRIFACTOR_API bool on_host(const QueueState&) noexcept;
+TRIFACTOR_API void throw_not_on_host(const char* what);
+TRIFACTOR_API index_t checked_size(const char* what, index_t rows, index_t cols, std::size_t element);
+}  // namespace detail
+
+/// size() elements of a queue's memory, uninitialised. Freeing waits for the device, so create buffers outside loops.
+template <class T>
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Queue& q, index_t size) : Buffer(q.state(), size) {}
+  explicit Buffer(index_t size) : Buffer(detail::host_memory(), size) {}
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept { Buffer(std::move(other)).swap(*this); return *this; }
+  ~Buffer() { if (data_) detail::deallocate(*state_, data_); }
+
+  T* data() const noexcept { return data_; }
+  index_t size() const noexcept { return size_; }
+  bool on_host() const noexcept { return !state_ || detail::on_host(*state_); }
+  /// Host memory only; throws InvalidArgument elsewhere.
+  T& operator[](index_t i) const {
+    if (!on_host()) detail::throw_not_on_host("Buffer::operator[]");
+    return data_[i];
+  }
+  void swap(Buffer& other) noexcept {
+    std::swap(state_, other.state_), std::swap(data_, other.data_), std::swap(size_, other.size_);
+  }
+  void fill_zero() { if (data_) detail::fill_zero(*state_, data_, std::size_t(size_) * sizeof(T)); }
+
+ private:
+  Buffer(std::shared_ptr<detail::QueueState> state, index_t size)
+      : state_(std::move(state)), size_(detail::checked_size("Buffer", size, 1, sizeof(T))) {
+    if (size_) data_ = static_cast<T*>(detail::allocate(*state_, std::size_t(size_) * sizeof(T)));
+  }
+  std::shared_ptr<detail::QueueState> state_;
+  T* data_ = nullptr;
+  index_t size_ = 0;
+};
+
+/// A matrix in a queue's memory (or the host's), zero at first, with ld = max(rows, 1).
+template <class T>
+class Matrix {
+ public:
+  Matrix() = default;
+  Matrix(Queue& q, index_t rows, index_t cols)
+      : buffer_(q, detail::checked_size("Matrix", rows, cols, sizeof(T))), rows_(rows), cols_(cols) { buffer_.fill_zero(); }
+  Matrix(index_t rows, index_t cols)
+      : buffer_(detail::checked_size("Matrix", rows, cols, sizeof(T))), rows_(rows), cols_(cols) { buffer_.fill_zero(); }
+
+  index_t rows() const noexcept { return rows_; }
+  index_t cols() const noexcept { return cols_; }
+  index_t ld() const noexcept { return std::max<index_t>(rows_, 1); }
+  T* data() const noexcept { return buffer_.data(); }
+  bool on_host() const noexcept { return buffer_.on_host(); }
+  MatrixView<T> view() noexcept { return {data(), rows_, cols_, ld()}; }
+  MatrixView<const T> view() const noexcept { return {data(), rows_, cols_, ld()}; }
+  /// Host memory only; throws InvalidArgument elsewhere.
+  T& operator()(index_t i, index_t j) { return buffer_[i + j * ld()]; }
+  const T& operator()(index_t i, index_t j) const { return buffer_[i + j * ld()]; }
+
+ private:
+  Buffer<T> buffer_;
+  index_t rows_ = 0, cols_ = 0;
+};
+
+/// Copies between the memories of two queues, after all earlier work of both; complete on return.
+template <class T>
+void copy(Queue& from, const T* source, Queue& to, T* target, index_t count) {
+  copy_bytes(from, source, to, target, std::size_t(detail::checked_size("copy", count, 1, sizeof(T))) * sizeof(T));
+}
+template <class T>
+void copy(Queue& from, std::type_identity_t<MatrixView<const T>> source, Queue& to, MatrixView<T> target) {
+  if (source.rows != target.rows || source.cols != target.cols)
+    throw InvalidArgument("copy: source is " + std::to_string(source.rows) + " x " + std::to_string(source.cols) +
+                          " but target is " + std::to_string(target.rows) + " x " + std::to_string(target.cols));
+  copy_columns(from, source.data, std::size_t(source.ld) * sizeof(T), to, target.data, std::size_t(target.ld) * sizeof(T),
+               std::size_t(source.rows) * sizeof(T), std::size_t(source.cols));
+}
+
+}  // namespace trifactor

@@ -1,0 +1,18 @@
+// For this project's own tests; not installed.
+#pragma once
+
+#include <trifactor/types.hpp>
+
+#include <string>
+
+namespace trifactor::testing {
+
+/// The k-th allocation from now on (1-based, host, pinned and device together) fails with OutOfMemory; 0 turns it off.
+TRIFACTOR_API void fail_allocation(index_t k);
+/// How many allocations the library has made.
+TRIFACTOR_API index_t allocation_count();
+/// Which way the last call of this thread went, such as "lapack", "interleaved", "tile", "warp", "block",
+/// "blocked right", "blocked left", "blocked right hybrid".
+TRIFACTOR_API std::string path_taken();
+
+}  // namespace trifactor::testing

@@ -1,0 +1,8 @@
+// Everything.
+#pragma once
+
+#include <trifactor/cholesky.hpp>
+#include <trifactor/info.hpp>
+#include <trifactor/lu.hpp>
+#include <trifactor/measure.hpp>
+#include <trifactor/queue.hpp>

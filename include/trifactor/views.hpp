@@ -1,0 +1,77 @@
+// Views of matrices and of batches of matrices. They own nothing; the memory is the queue's; storage is column-major.
+#pragma once
+
+#include <trifactor/types.hpp>
+
+#include <algorithm>
+#include <type_traits>
+
+namespace trifactor {
+
+/// One matrix: entry (i, j) at data[i + j * ld].
+template <class T>
+struct MatrixView {
+  T* data = nullptr;
+  index_t rows = 0, cols = 0, ld = 0;
+
+  T& operator()(index_t i, index_t j) const { return data[i + j * ld]; }   // host memory only
+  MatrixView block(index_t i, index_t j, index_t m, index_t n) const { return {data + i + j * ld, m, n, ld}; }
+  operator MatrixView<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, ld}; }
+};
+
+/// count matrices of one size, item i at data + i * stride.
+template <class T>
+struct StridedBatch {
+  T* data = nullptr;
+  index_t rows = 0, cols = 0, ld = 0, stride = 0, count = 0;
+
+  operator StridedBatch<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, ld, stride, count}; }
+};
+
+/// count matrices of one size, item i at data[i]; the array of pointers is in the queue's memory too.
+template <class T>
+struct PointerBatch {
+  T* const* data = nullptr;
+  index_t rows = 0, cols = 0, ld = 0, count = 0;
+
+  operator PointerBatch<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, ld, count}; }
+};
+
+/// count matrices of different sizes. All four arrays are in the queue's memory and never read by the host on a CUDA
+/// queue, so the caller states the largest sizes; an item that breaks them, or has ld < rows, gets info = -1.
+template <class T>
+struct RaggedBatch {
+  T* const* data = nullptr;
+  const int* rows = nullptr;
+  const int* cols = nullptr;
+  const int* ld = nullptr;
+  index_t count = 0, max_rows = 0, max_cols = 0;
+
+  operator RaggedBatch<const T>() const requires(!std::is_const_v<T>) {
+    return {data, rows, cols, ld, count, max_rows, max_cols};
+  }
+};
+
+namespace detail {
+template <class B> struct BatchTraits { static constexpr bool is_batch = false; };
+template <class U, template <class> class View> struct BatchOf {
+  static constexpr bool is_batch = Scalar<std::remove_const_t<U>>;
+  using value_type = std::remove_const_t<U>;
+  using const_type = View<const value_type>;
+};
+template <class T> struct BatchTraits<MatrixView<T>> : BatchOf<T, MatrixView> {};
+template <class T> struct BatchTraits<StridedBatch<T>> : BatchOf<T, StridedBatch> {};
+template <class T> struct BatchTraits<PointerBatch<T>> : BatchOf<T, PointerBatch> {};
+template <class T> struct BatchTraits<RaggedBatch<T>> : BatchOf<T, RaggedBatch> {};
+}  // namespace detail
+
+/// Any of the four views above; a MatrixView is a batch of one.
+template <class B>
+concept Batch = detail::BatchTraits<B>::is_batch;
+
+template <Batch B> using value_t = typename detail::BatchTraits<B>::value_type;
+
+/// The same batch, read only. It stands in a non-deduced context, so a view of T passes where a view of const T is read.
+template <Batch B> using const_batch_t = typename detail::BatchTraits<B>::const_type;
+
+}  // namespace trifactor

@@ -1,0 +1,59 @@
+// What the library found on this machine.
+#include <api/queue_state.hpp>
+#include <trifactor/info.hpp>
+
+#include <fstream>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+namespace trifactor {
+
+namespace {
+
+std::string processor_name(const std::string& architecture) {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return architecture + " processor";
+}
+
+DeviceInfo host_info() {
+  DeviceInfo host;
+  host.architecture = std::string(api::host_architecture());
+  host.name = processor_name(host.architecture);
+  host.cores = host::HostEngine(0).threads();
+  const auto page = std::size_t(sysconf(_SC_PAGESIZE));
+  host.memory_bytes = page * std::size_t(sysconf(_SC_PHYS_PAGES));
+  host.free_bytes = page * std::size_t(sysconf(_SC_AVPHYS_PAGES));
+  return host;
+}
+
+}  // namespace
+
+std::string_view api::host_architecture() {
+  static const std::string machine = [] {
+    utsname names{};
+    return std::string(uname(&names) == 0 ? names.machine : "unknown");
+  }();
+  return machine;
+}
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> all{host_info()};
+#if TRIFACTOR_HAS_CUDA
+  for (auto& device : cuda::devices()) all.push_back(std::move(device));
+#endif
+  return all;
+}
+
+#if TRIFACTOR_HAS_CUDA
+std::string why_no_cuda() { return cuda::why_no_device(); }
+#else
+std::string why_no_cuda() { return "built without CUDA"; }
+#endif
+
+std::string blas() { return host::blas_name() + ", " + std::to_string(host::HostEngine(0).threads()) + " threads"; }
+
+const char* version() { return TRIFACTOR_VERSION; }
+
+}  // namespace trifactor

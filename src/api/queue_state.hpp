@@ -1,0 +1,62 @@
+// What a Queue holds, and the one place that switches on the backend.
+#pragma once
+
+#include <core/memory.hpp>
+#include <host/engine.hpp>
+#include <trifactor/queue.hpp>
+
+#if TRIFACTOR_HAS_CUDA
+#include <cuda/engine.hpp>
+#endif
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+namespace trifactor::detail {
+
+struct QueueState {
+  explicit QueueState(int host_threads) : host(host_threads) {}
+
+  host::HostEngine host;                       // of a CUDA queue: where hybrid panels run
+#if TRIFACTOR_HAS_CUDA
+  std::unique_ptr<cuda::CudaEngine> cuda;      // null for a host queue
+#endif
+  std::array<std::string_view, 3> architectures{"", "", "any"};   // for tuning rows, most specific first
+};
+
+}  // namespace trifactor::detail
+
+namespace trifactor::api {
+
+/// f(engine) on the queue's engine.
+template <class F>
+decltype(auto) on_engine(const Queue& q, F&& f) {
+  detail::QueueState& state = *q.state();
+#if TRIFACTOR_HAS_CUDA
+  if (state.cuda) {
+    const auto device = state.cuda->enter();   // the CUDA device of this queue, while f runs
+    return f(*state.cuda);
+  }
+#endif
+  return f(state.host);
+}
+
+/// The scratch memory that f(engine) takes, found by running f without doing its work.
+template <class F>
+std::size_t plan(const Queue& q, F&& f) {
+  return on_engine(q, [&](auto& e) {
+    struct Planning {
+      core::Arena& arena;
+      explicit Planning(core::Arena& a) : arena(a) { arena.start_planning(); }
+      ~Planning() { arena.stop_planning(); }
+    } planning(e.arena());
+    f(e);
+    return e.arena().stop_planning();
+  });
+}
+
+/// The host's processor as tuning rows name it: "x86_64", "aarch64".
+std::string_view host_architecture();
+
+}  // namespace trifactor::api

@@ -1,0 +1,253 @@
+// The value forms: host matrices in and out, exceptions. They choose the device, then call the expert forms.
+#include <api/check.hpp>
+#include <api/queue_state.hpp>
+#include <trifactor/cholesky.hpp>
+#include <trifactor/info.hpp>
+#include <trifactor/lu.hpp>
+#include <tuning/rows.hpp>
+
+#include <mutex>
+
+namespace trifactor {
+
+namespace {
+
+using api::fail;
+using api::inner_t;
+
+/// CUDA queues that no factor holds. Making one costs far more than a small solve, so they are kept; the list outlives
+/// every static object, since the driver may be gone by then.
+struct IdleQueues {
+  std::mutex mutex;
+  std::vector<Queue> queues;
+};
+IdleQueues& idle_queues() {
+  static auto* idle = new IdleQueues;
+  return *idle;
+}
+
+/// A queue of the chosen device; a CUDA queue goes back to the idle ones at the end.
+class Lease {
+ public:
+  explicit Lease(Device device) : queue_(take(device)) {}
+  ~Lease() {
+    if (!queue_.is_cuda()) return;
+    IdleQueues& idle = idle_queues();
+    const std::lock_guard lock(idle.mutex);
+    idle.queues.push_back(std::move(queue_));
+  }
+  Queue& operator*() { return queue_; }
+
+ private:
+  static Queue take(Device device) {
+    if (device == Device::Host) return Queue::host();
+    IdleQueues& idle = idle_queues();
+    const std::lock_guard lock(idle.mutex);
+    idle.queues.reserve(idle.queues.size() + 16);   // so that giving back cannot fail
+    if (idle.queues.empty()) return Queue::cuda();
+    Queue q = std::move(idle.queues.back());
+    idle.queues.pop_back();
+    return q;
+  }
+  Queue queue_;
+};
+
+bool has_cuda() {
+  static const bool found = why_no_cuda().empty();
+  return found;
+}
+
+template <class T>
+Device choose(Device wanted, index_t n) {
+  if (wanted != Device::Auto) return wanted;
+  if (!has_cuda()) return Device::Host;
+  static const std::string architecture = devices().back().architecture;
+  const std::array<std::string_view, 3> chain{architecture, "cuda", "any"};
+  const auto tuning = tuning::find<core::ValueTuning>(chain, core::scalar_name(inner_t<T>{}), n, 1, "");
+  return n >= tuning.gpu_from ? Device::Cuda : Device::Host;
+}
+
+template <class T>
+Matrix<T> copied(Queue& from, MatrixView<const T> A, Queue& to) {
+  Matrix<T> B(to, A.rows, A.cols);
+  copy(from, A, to, B.view());
+  return B;
+}
+
+template <class T>
+T fetched(Queue& q, const Buffer<T>& value) {
+  T v;
+  Queue host = Queue::host(1);
+  copy(q, value.data(), host, &v, 1);
+  return v;
+}
+
+/// What both factors are made of: a queue, and a matrix in its memory.
+template <class T>
+struct OnDevice {
+  OnDevice(const char* call, MatrixView<const T> A, Device wanted)
+      : host(Queue::host()), lease((api::items(call, "A", A), choose<T>(wanted, std::min(A.rows, A.cols)))),
+        matrix(copied(host, A, *lease)) {}
+
+  Device device() { return (*lease).is_cuda() ? Device::Cuda : Device::Host; }
+  Matrix<T> to_host(const Matrix<T>& A) { return (*lease).is_cuda() ? copied(*lease, A.view(), host) : copied(host, A.view(), host); }
+  Matrix<T> from_host(MatrixView<const T> A) { return copied(host, A, *lease); }
+
+  Queue host;
+  Lease lease;
+  Matrix<T> matrix;
+};
+
+template <class T>
+MatrixView<const T> as_column(const std::vector<T>& b) { return {b.data(), index_t(b.size()), 1, std::max<index_t>(index_t(b.size()), 1)}; }
+
+template <class T>
+std::vector<T> as_vector(const Matrix<T>& x) { return {x.data(), x.data() + x.rows()}; }
+
+}  // namespace
+
+template <Scalar T>
+struct CholeskyFactor<T>::State : OnDevice<T> {
+  State(MatrixView<const T> A, const CholeskyValueOptions& o)
+      : OnDevice<T>("cholesky", A, o.options.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device),
+        uplo(o.uplo) {}
+  Uplo uplo;
+};
+
+template <Scalar T>
+CholeskyFactor<T>::CholeskyFactor(MatrixView<const T> A, const CholeskyValueOptions& o) {
+  if (A.rows != A.cols)
+    fail("cholesky", "A is " + std::to_string(A.rows) + " x " + std::to_string(A.cols) + " but must be square");
+  state_ = std::make_unique<State>(A, o);
+  Queue& q = *state_->lease;
+  Buffer<int> info(q, 1);
+  trifactor::cholesky(q, o.uplo, state_->matrix.view(), info.data(), o.options);
+  if (const int k = fetched(q, info); k != 0) throw NotPositiveDefinite(k);
+}
+
+template <Scalar T> CholeskyFactor<T>::CholeskyFactor(CholeskyFactor&&) noexcept = default;
+template <Scalar T> CholeskyFactor<T>& CholeskyFactor<T>::operator=(CholeskyFactor&&) noexcept = default;
+template <Scalar T> CholeskyFactor<T>::~CholeskyFactor() = default;
+template <Scalar T> Uplo CholeskyFactor<T>::uplo() const noexcept { return state_->uplo; }
+template <Scalar T> Device CholeskyFactor<T>::device() const noexcept { return state_->device(); }
+
+template <Scalar T>
+Matrix<T> CholeskyFactor<T>::solve(MatrixView<const T> B) const {
+  api::items("CholeskyFactor::solve", "B", B);
+  const index_t n = state_->matrix.rows();
+  if (B.rows != n) fail("CholeskyFactor::solve", "B.rows", B.rows, "equal the order of A, " + std::to_string(n));
+  auto X = state_->from_host(B);
+  cholesky_solve(*state_->lease, state_->uplo, state_->matrix.view(), X.view());
+  return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
+}
+
+template <Scalar T>
+std::vector<T> CholeskyFactor<T>::solve(const std::vector<T>& b) const { return as_vector(solve(as_column(b))); }
+
+template <Scalar T>
+real_t<T> CholeskyFactor<T>::log_det() const {
+  Buffer<real_t<T>> value(*state_->lease, 1);
+  cholesky_log_det(*state_->lease, state_->uplo, state_->matrix.view(), value.data());
+  return fetched(*state_->lease, value);
+}
+
+template <Scalar T>
+Matrix<T> CholeskyFactor<T>::inverse() const {
+  Queue& q = *state_->lease;
+  const index_t n = state_->matrix.rows();
+  Matrix<T> X(q, n, n);
+  cholesky_inverse(q, state_->uplo, state_->matrix.view(), X.view());
+  return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
+}
+
+template <Scalar T>
+Matrix<T> CholeskyFactor<T>::factor() const {
+  auto L = state_->to_host(state_->matrix);
+  for (index_t j = 0; j < L.cols(); ++j) {
+    const bool is_lower = state_->uplo == Uplo::Lower;
+    for (index_t i = is_lower ? 0 : j + 1; i < (is_lower ? j : L.rows()); ++i) L(i, j) = T(0);
+  }
+  return L;
+}
+
+template <Scalar T>
+struct LuFactor<T>::State : OnDevice<T> {
+  State(MatrixView<const T> A, const LuValueOptions& o)
+      : OnDevice<T>("lu", A, o.options.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device),
+        pivots(*this->lease, std::min(A.rows, A.cols)) {}
+  /// The order of A, for calls that need it square and regular.
+  index_t regular_order(const char* call) {
+    const auto& A = this->matrix;
+    if (A.rows() != A.cols())
+      fail(call, "A is " + std::to_string(A.rows()) + " x " + std::to_string(A.cols()) + " but must be square");
+    if (zero_pivot != 0) throw Singular(zero_pivot);
+    return A.rows();
+  }
+  Buffer<int> pivots;
+  index_t zero_pivot = 0;
+};
+
+template <Scalar T>
+LuFactor<T>::LuFactor(MatrixView<const T> A, const LuValueOptions& o) : state_(std::make_unique<State>(A, o)) {
+  Queue& q = *state_->lease;
+  Buffer<int> info(q, 1);
+  trifactor::lu(q, state_->matrix.view(), state_->pivots.data(), info.data(), o.options);
+  state_->zero_pivot = fetched(q, info);
+}
+
+template <Scalar T> LuFactor<T>::LuFactor(LuFactor&&) noexcept = default;
+template <Scalar T> LuFactor<T>& LuFactor<T>::operator=(LuFactor&&) noexcept = default;
+template <Scalar T> LuFactor<T>::~LuFactor() = default;
+template <Scalar T> index_t LuFactor<T>::singular_at() const noexcept { return state_->zero_pivot; }
+template <Scalar T> Device LuFactor<T>::device() const noexcept { return state_->device(); }
+
+template <Scalar T>
+Matrix<T> LuFactor<T>::solve(MatrixView<const T> B, Op op) const {
+  api::items("LuFactor::solve", "B", B);
+  const index_t n = state_->regular_order("LuFactor::solve");
+  if (B.rows != n) fail("LuFactor::solve", "B.rows", B.rows, "equal the order of A, " + std::to_string(n));
+  auto X = state_->from_host(B);
+  lu_solve(*state_->lease, op, state_->matrix.view(), state_->pivots.data(), X.view());
+  return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
+}
+
+template <Scalar T>
+std::vector<T> LuFactor<T>::solve(const std::vector<T>& b, Op op) const { return as_vector(solve(as_column(b), op)); }
+
+template <Scalar T>
+Matrix<T> LuFactor<T>::inverse() const {
+  Queue& q = *state_->lease;
+  const index_t n = state_->regular_order("LuFactor::inverse");
+  Matrix<T> X(q, n, n);
+  lu_inverse(q, state_->matrix.view(), state_->pivots.data(), X.view());
+  return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
+}
+
+template <Scalar T>
+Determinant<T> LuFactor<T>::det() const {
+  Queue& q = *state_->lease;
+  Buffer<T> sign(q, 1);
+  Buffer<real_t<T>> log_abs(q, 1);
+  lu_det(q, state_->matrix.view(), state_->pivots.data(), sign.data(), log_abs.data());
+  return {fetched(q, sign), fetched(q, log_abs)};
+}
+
+template <Scalar T> Matrix<T> LuFactor<T>::factors() const { return state_->to_host(state_->matrix); }
+
+template <Scalar T>
+std::vector<int> LuFactor<T>::permutation() const {
+  Queue& q = *state_->lease;
+  const index_t rows = state_->matrix.rows();
+  Buffer<int> p(q, rows);
+  trifactor::permutation(q, state_->pivots.data(), state_->pivots.size(), p.data(), rows);
+  std::vector<int> result(static_cast<std::size_t>(rows));
+  copy(q, p.data(), state_->host, result.data(), rows);
+  return result;
+}
+
+#define TRIFACTOR_INSTANTIATE(T)                                             \
+  template class TRIFACTOR_API CholeskyFactor<core::ScalarTraits<T>::Public>; \
+  template class TRIFACTOR_API LuFactor<core::ScalarTraits<T>::Public>;
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+
+}  // namespace trifactor

@@ -1,0 +1,105 @@
+// Engine: the page of operations that a backend offers to the drivers. HostEngine and CudaEngine are its models.
+#pragma once
+
+#include <core/batch.hpp>
+#include <core/memory.hpp>
+#include <core/tuning.hpp>
+
+#include <concepts>
+
+namespace trifactor::core {
+
+/// A matrix that is read: a view, perhaps conjugated.
+template <class T>
+struct Operand {
+  Items<const T> items;
+  bool conj = false;
+};
+template <class T> Operand<std::remove_const_t<T>> plain(const Items<T>& A) { return {A, false}; }              // A
+template <class T> Operand<std::remove_const_t<T>> conjugate(const Items<T>& A) { return {A, true}; }           // conj(A)
+template <class T> Operand<std::remove_const_t<T>> transpose(const Items<T>& A) { return {A.flipped(), false}; }  // A^T
+template <class T> Operand<std::remove_const_t<T>> hermitian(const Items<T>& A) { return {A.flipped(), true}; }   // A^H
+
+/// The triangle of an operand that takes part in a solve, and whether its diagonal is ones that are not stored.
+struct Shape {
+  bool lower = true;
+  bool unit = false;
+};
+inline constexpr Shape lower{true, false}, upper{false, false}, unit_lower{true, true}, unit_upper{false, true};
+
+/// What every operation has in common: it works on all items of its batches; windows are clipped to each item; items
+/// whose info is not 0 are skipped (info may be null: none is); an operation that is one large BLAS call may compute
+/// garbage in a failed item's own window instead of skipping it (see keep). Operations are enqueued in order.
+template <class E, class T>
+concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, Shape shape, int* info, const int* read_info,
+                             int* pivots, const int* read_pivots, index_t k, Real<T>* real_out, T* out, T* host,
+                             const CholeskyTuning& cholesky_tuning, const LuTuning& lu_tuning, bool flag) {
+  // Scratch memory. While arena().planning(), operations take what they need and do nothing else.
+  { e.arena() } -> std::same_as<Arena&>;
+
+  // A second lane beside this one: side() is an engine, fork() makes it wait for all that was enqueued here,
+  // join() makes this one wait for all that was enqueued there.
+  { e.side() } -> std::same_as<E&>;
+  e.fork();
+  e.join();
+
+  // info[b] = 0, or -1 where a ragged item's sizes are impossible (or not square, when `flag` asks for square).
+  e.reset_info(A, flag, info);
+  // skip[b] = info[b], or -1 where the sizes of a ragged item of C or A are impossible or the two do not fit.
+  e.check_solve(C, A, read_info, info);
+
+  // Cholesky of whole items as one operation, if the engine has one for this batch: true when it was done.
+  { e.cholesky_whole(A, info, cholesky_tuning) } -> std::same_as<bool>;
+  // Cholesky of the lower triangle of a window of order <= tile_limit; a failure at its column c sets info to k + c + 1.
+  e.cholesky_tile(A, info, k);
+  { e.template tile_limit<T>() } -> std::same_as<index_t>;
+
+  // B := op^-1 B for the triangle `shape` of op.
+  e.trsm(shape, op, A, read_info);
+  // The largest order that trsm takes for this triangle and this B.
+  { e.trsm_limit(op, A) } -> std::same_as<index_t>;
+  // C -= op op'
+  e.gemm(op, op, A, read_info);
+  // C -= A A^H, the lower triangle of C only.
+  e.herk(C, A, read_info);
+
+  // LU of a whole matrix as one operation, if the engine has one: true when it was done.
+  { e.lu_whole(A, pivots, info, lu_tuning) } -> std::same_as<bool>;
+  // LU of a narrow window, right-looking; pivots are relative to row k: pivots[i] = k + (row within the window) + 1.
+  // A zero pivot at its column c sets info, if it is still 0, to k + c + 1.
+  e.lu_tile(A, pivots, info, k);
+  // Exchanges rows i and pivots[i] - 1 - offset of A for i = 0 .. n-1, or backwards: swap_rows(A, pivots, n, offset,
+  // backward, info). Row 0 of A is row `offset` in the numbering of the pivots.
+  e.swap_rows(A, read_pivots, k, k, flag, read_info);
+
+  // out[b] = 2 sum log real(diag); NaN where info is not 0.
+  e.log_det(C, real_out, read_info);
+  // sign and log |det| of one matrix.
+  e.lu_det(C, read_pivots, out, real_out);
+  // p = the permutation that k interchanges make of 0 .. k-1.
+  e.permutation(read_pivots, k, info, k);
+  // A := I;  and the strict upper triangle := the conjugate of the lower one.
+  e.set_identity(A, read_info);
+  e.mirror_lower(A, read_info);
+
+  // For solves of one large matrix: keep(X, info, saved) copies X when info is given, restore(X, info, saved) puts it
+  // back when *info is not 0. kept_size(X, info) is how many entries `saved` needs; 0 where operations do skip.
+  { e.kept_size(A, read_info) } -> std::same_as<index_t>;
+  e.keep(A, read_info, out);
+  e.restore(A, read_info, out);
+};
+
+/// An engine apart from the host: what hybrid panels need besides.
+template <class E, class T>
+concept OffloadEngineFor = EngineFor<E, T> && requires(E e, Items<T> A, T* host, int* ints, const int* host_ints, index_t n) {
+  // Memory that both sides reach: page-locked host memory.
+  { e.pinned() } -> std::same_as<Arena&>;
+  // Copies of a window of one matrix to and from such memory (leading dimension = rows), and of n integers.
+  // download_wait() returns when what this lane downloaded has arrived.
+  e.download(A, host);
+  e.download_wait();
+  e.upload(A, host);
+  e.upload(ints, host_ints, n);
+};
+
+}  // namespace trifactor::core

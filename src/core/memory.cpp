@@ -1,0 +1,85 @@
+#include <core/memory.hpp>
+#include <core/path.hpp>
+#include <trifactor/testing.hpp>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+namespace trifactor {
+
+namespace {
+std::atomic<index_t> allocations{0};
+std::atomic<index_t> fail_at{0};   // the value of `allocations` that fails; 0: none
+}  // namespace
+
+namespace core {
+
+void throw_out_of_memory(const char* where, std::size_t bytes) {
+  throw OutOfMemory("out of memory: " + std::to_string(bytes) + " bytes of " + where + " memory were asked for", bytes);
+}
+
+void count_allocation(const char* where, std::size_t bytes) {
+  if (++allocations == fail_at) throw_out_of_memory(where, bytes);
+}
+
+void* allocate_host(std::size_t bytes) {
+  count_allocation("host", bytes);
+  const std::size_t rounded = (bytes + 255) / 256 * 256;
+  void* p = rounded >= bytes ? std::aligned_alloc(256, rounded) : nullptr;
+  if (!p) throw_out_of_memory("host", bytes);
+  return p;
+}
+void free_host(void* p) noexcept { std::free(p); }
+
+MemorySource host_memory_source() {
+  return {[](void*, std::size_t bytes) { return allocate_host(bytes); }, [](void*, void* p) noexcept { free_host(p); }, nullptr};
+}
+
+Arena::~Arena() {
+  for (const Chunk& c : chunks_) source_.release(source_.context, c.data);
+}
+
+void Arena::reserve(std::size_t bytes) {
+  if (bytes == 0 || (!chunks_.empty() && chunks_.front().bytes >= bytes)) return;
+  chunks_.reserve(chunks_.size() + 1);
+  auto* data = static_cast<char*>(source_.allocate(source_.context, bytes));
+  chunks_.insert(chunks_.begin(), Chunk{data, bytes});
+}
+
+void* Arena::bump(std::size_t bytes) {
+  bytes = (bytes + alignment - 1) / alignment * alignment;
+  if (planning_) {
+    used_ += bytes;
+    peak_ = used_ > peak_ ? used_ : peak_;
+    return nullptr;
+  }
+  if (bytes == 0) return nullptr;
+  while (chunk_ < chunks_.size() && chunks_[chunk_].bytes - used_ < bytes) ++chunk_, used_ = 0;
+  if (chunk_ == chunks_.size()) {
+    chunks_.reserve(chunks_.size() + 1);
+    if (chunk_ == 0) reserve(bytes);   // nothing is taken: keep the largest first
+    else chunks_.push_back({static_cast<char*>(source_.allocate(source_.context, bytes)), bytes});
+    used_ = 0;
+  }
+  void* p = chunks_[chunk_].data + used_;
+  used_ += bytes;
+  return p;
+}
+
+namespace {
+thread_local const char* path_kind = "";
+thread_local const char* path_detail = "";
+}  // namespace
+
+void set_path(const char* kind, const char* detail) { path_kind = kind, path_detail = detail; }
+
+}  // namespace core
+
+namespace testing {
+void fail_allocation(index_t k) { fail_at = k > 0 ? allocations + k : 0; }
+index_t allocation_count() { return allocations; }
+std::string path_taken() { return std::string(core::path_kind) + core::path_detail; }
+}  // namespace testing
+
+}  // namespace trifactor

@@ -1,0 +1,311 @@
+// CudaEngine: lanes, memory, and the operations that are one kernel.
+#include <cuda/engine.hpp>
+
+#include <core/path.hpp>
+#include <cuda/check.hpp>
+#include <cuda/kernels.hpp>
+
+namespace trifactor::cuda {
+
+namespace {
+
+constexpr std::size_t blas_workspace_bytes = 32u << 20;   // what cuBLAS's documentation recommends for Hopper
+
+cudaStream_t as_stream(void* s) { return static_cast<cudaStream_t>(s); }
+cudaEvent_t as_event(void* e) { return static_cast<cudaEvent_t>(e); }
+cublasHandle_t as_blas(void* h) { return static_cast<cublasHandle_t>(h); }
+
+void* allocate_device(std::size_t bytes) {
+  count_allocation("device", bytes);
+  void* p = nullptr;
+  const cudaError_t status = cudaMalloc(&p, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw_out_of_memory("device", bytes);
+  }
+  check(status, "cudaMalloc");
+  return p;
+}
+
+MemorySource device_source(CudaEngine* engine) {
+  return {[](void* e, std::size_t bytes) { return static_cast<CudaEngine*>(e)->allocate(bytes); },
+          [](void* e, void* p) noexcept { static_cast<CudaEngine*>(e)->deallocate(p); }, engine};
+}
+
+MemorySource pinned_source() {
+  return {[](void*, std::size_t bytes) {
+            count_allocation("page-locked host", bytes);
+            void* p = nullptr;
+            if (cudaMallocHost(&p, bytes) != cudaSuccess) {
+              cudaGetLastError();
+              throw_out_of_memory("page-locked host", bytes);
+            }
+            return p;
+          },
+          [](void*, void* p) noexcept { cudaFreeHost(p); }, nullptr};
+}
+
+std::string architecture_of(int device) {
+  int major = 0, minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
+  return "sm_" + std::to_string(major) + std::to_string(minor);
+}
+
+int checked_device(int device) {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "no CUDA device");
+  if (device < 0 || device >= count)
+    throw DeviceFault("no CUDA device " + std::to_string(device) + ": this machine has " + std::to_string(count));
+  return device;
+}
+
+}  // namespace
+
+std::string why_no_device() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) {
+    cudaGetLastError();
+    return cudaGetErrorString(status);
+  }
+  return count > 0 ? "" : "the driver lists no device";
+}
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> all;
+  if (!why_no_device().empty()) return all;
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  for (int d = 0; d < count; ++d) {
+    const DeviceScope scope(d);
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, d), "cudaGetDeviceProperties");
+    DeviceInfo info;
+    info.name = properties.name, info.architecture = architecture_of(d), info.number = d;
+    info.cores = properties.multiProcessorCount;
+    check(cudaMemGetInfo(&info.free_bytes, &info.memory_bytes), "cudaMemGetInfo");
+    all.push_back(std::move(info));
+  }
+  return all;
+}
+
+DeviceScope::DeviceScope(int device) : before_(device) {
+  check(cudaGetDevice(&before_), "cudaGetDevice");
+  if (before_ != device) check(cudaSetDevice(device), "cudaSetDevice");
+}
+DeviceScope::~DeviceScope() {
+  int now = before_;
+  if (cudaGetDevice(&now) == cudaSuccess && now != before_) cudaSetDevice(before_);
+}
+
+CudaEngine::CudaEngine(void* stream, bool borrowed, int device)
+    : device_(checked_device(device)), main_(this), architecture_(architecture_of(device)), arena_(device_source(this)),
+      pinned_(pinned_source()) {
+  const auto scope = enter();
+  try {
+    open_lane(stream, borrowed);
+    side_.reset(new CudaEngine(*this));
+  } catch (...) {
+    close_lane();
+    throw;
+  }
+}
+
+CudaEngine::CudaEngine(CudaEngine& main)
+    : device_(main.device_), main_(&main), arena_(device_source(this)), pinned_(pinned_source()) {
+  try {
+    open_lane(nullptr, false);
+  } catch (...) {
+    close_lane();
+    throw;
+  }
+}
+
+CudaEngine::~CudaEngine() {
+  const int device = device_;
+  int before = device;
+  cudaGetDevice(&before);
+  cudaSetDevice(device);
+  if (main_ == this) cudaStreamSynchronize(as_stream(stream_));
+  side_.reset();
+  close_lane();
+  cudaSetDevice(before);
+}
+
+void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
+  if (borrowed) {
+    stream_ = borrowed_stream;
+  } else {
+    int lowest = 0, highest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+    cudaStream_t s = nullptr;   // panels on the side lane go first
+    check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, main_ == this ? lowest : highest), "cudaStreamCreate");
+    stream_ = s, owns_stream_ = true;
+  }
+  cudaEvent_t e = nullptr;
+  check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreate");
+  event_ = e;
+  blas_workspace_ = allocate_device(blas_workspace_bytes);
+  cublasHandle_t h = nullptr;
+  check(cublasCreate(&h), "cublasCreate");
+  blas_ = h;
+  check(cublasSetStream(h, as_stream(stream_)), "cublasSetStream");
+  check(cublasSetWorkspace(h, blas_workspace_, blas_workspace_bytes), "cublasSetWorkspace");   // setting the stream resets it
+}
+
+void CudaEngine::close_lane() noexcept {
+  if (blas_) cublasDestroy(as_blas(blas_));
+  if (blas_workspace_) cudaFree(blas_workspace_);
+  if (event_) cudaEventDestroy(as_event(event_));
+  if (owns_stream_) cudaStreamDestroy(as_stream(stream_));
+  blas_ = blas_workspace_ = event_ = nullptr, owns_stream_ = false;
+}
+
+bool CudaEngine::capturing() const {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(as_stream(stream_), &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+void CudaEngine::sync() {
+  const auto scope = enter();
+  check(cudaStreamSynchronize(as_stream(stream_)), "a device fault surfaced at sync");
+}
+
+void* CudaEngine::allocate(std::size_t bytes) {
+  const auto scope = enter();
+  if (capturing())
+    throw InvalidArgument("this call needs " + std::to_string(bytes) +
+                          " bytes of scratch memory that the queue does not have, and nothing can be allocated under capture: "
+                          "reserve() what the *_scratch query says before the capture begins");
+  return allocate_device(bytes);
+}
+void CudaEngine::deallocate(void* p) noexcept {
+  int before = device_;
+  cudaGetDevice(&before);
+  cudaSetDevice(device_);
+  cudaFree(p);
+  cudaSetDevice(before);
+}
+void CudaEngine::fill_zero(void* p, std::size_t bytes) {
+  const auto scope = enter();
+  check(cudaMemsetAsync(p, 0, bytes, as_stream(stream_)), "cudaMemsetAsync");
+}
+void CudaEngine::copy_columns(const void* source, std::size_t source_ld, void* target, std::size_t target_ld, std::size_t rows, std::size_t cols) {
+  const auto scope = enter();
+  if (cols == 1 || (source_ld == rows && target_ld == rows))   // a single copy has no limit on its pitch
+    check(cudaMemcpyAsync(target, source, rows * cols, cudaMemcpyDefault, as_stream(stream_)), "cudaMemcpyAsync");
+  else
+    check(cudaMemcpy2DAsync(target, target_ld, source, source_ld, rows, cols, cudaMemcpyDefault, as_stream(stream_)), "cudaMemcpy2DAsync");
+}
+
+void CudaEngine::fork() {
+  if (arena().planning()) return;
+  check(cudaEventRecord(as_event(event_), as_stream(stream_)), "cudaEventRecord");
+  check(cudaStreamWaitEvent(as_stream(side_->stream_), as_event(event_)), "cudaStreamWaitEvent");
+}
+void CudaEngine::join() {
+  if (arena().planning()) return;
+  check(cudaEventRecord(as_event(side_->event_), as_stream(side_->stream_)), "cudaEventRecord");
+  check(cudaStreamWaitEvent(as_stream(stream_), as_event(side_->event_)), "cudaStreamWaitEvent");
+}
+
+template <class T>
+void CudaEngine::reset_info(Items<T> A, bool square, int* info) {
+  if (!arena().planning() && A.count > 0) launch_reset_info(stream_, A, square, info);
+}
+template <class T>
+void CudaEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int* skip) {
+  if (!arena().planning()) launch_check_solve(stream_, L, X, info, skip);
+}
+template <class T>
+bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
+  if (A.rows > min(tuning.whole, tile_limit<T>())) return false;
+  set_path(A.rows <= 32 ? "warp" : "block");
+  cholesky_tile(A, info, 0);
+  return true;
+}
+template <class T>
+void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
+  if (!arena().planning()) launch_cholesky(stream_, A, info, first);
+}
+template <class T>
+void CudaEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {
+  if (!arena().planning()) launch_lu(stream_, A, pivots, info, first);
+}
+template <class T>
+void CudaEngine::swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info) {
+  if (!arena().planning() && A.cols > 0 && n > 0) launch_swap_rows(stream_, A, pivots, n, offset, backward, info);
+}
+template <class T>
+void CudaEngine::log_det(Items<const T> L, Real<T>* out, const int* info) {
+  if (!arena().planning()) launch_log_det<T>(stream_, L, out, info);
+}
+template <class T>
+void CudaEngine::lu_det(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs) {
+  if (!arena().planning()) launch_lu_det<T>(stream_, LU, pivots, sign, log_abs);
+}
+void CudaEngine::permutation(const int* pivots, index_t k, int* p, index_t rows) {
+  if (!arena().planning()) launch_permutation(stream_, pivots, k, p, rows);
+}
+template <class T>
+void CudaEngine::set_identity(Items<T> A, const int* info) {
+  if (!arena().planning()) launch_set_identity(stream_, A, info);
+}
+template <class T>
+void CudaEngine::mirror_lower(Items<T> A, const int* info) {
+  if (!arena().planning()) launch_mirror_lower(stream_, A, info);
+}
+template <class T>
+void CudaEngine::keep(Items<T> X, const int* info, T* saved) {
+  if (!arena().planning() && kept_size(X, info) > 0) launch_copy_if_failed(stream_, X, info, saved, false);
+}
+template <class T>
+void CudaEngine::restore(Items<T> X, const int* info, T* saved) {
+  if (!arena().planning() && kept_size(X, info) > 0) launch_copy_if_failed(stream_, X, info, saved, true);
+}
+
+// A window of one matrix as stored: flipped views swap rows and columns.
+template <class T>
+void CudaEngine::download(Items<T> A, T* host) {
+  if (arena().planning()) return;
+  const Tile<T> t = A.is_flipped ? A.flipped().item(0) : A.item(0);
+  check(cudaMemcpy2DAsync(host, std::size_t(t.rows) * sizeof(T), t.data, std::size_t(t.col_stride) * sizeof(T),
+                          std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyDeviceToHost, as_stream(stream_)),
+        "copy of a panel to the host");
+}
+template <class T>
+void CudaEngine::upload(Items<T> A, const T* host) {
+  if (arena().planning()) return;
+  const Tile<T> t = A.is_flipped ? A.flipped().item(0) : A.item(0);
+  check(cudaMemcpy2DAsync(t.data, std::size_t(t.col_stride) * sizeof(T), host, std::size_t(t.rows) * sizeof(T),
+                          std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyHostToDevice, as_stream(stream_)),
+        "copy of a panel to the device");
+}
+void CudaEngine::upload(int* target, const int* host, index_t n) {
+  if (arena().planning()) return;
+  check(cudaMemcpyAsync(target, host, std::size_t(n) * sizeof(int), cudaMemcpyHostToDevice, as_stream(stream_)), "copy of pivots to the device");
+}
+void CudaEngine::download_wait() {
+  if (!arena().planning()) check(cudaStreamSynchronize(as_stream(stream_)), "copy of a panel to the host");
+}
+
+#define TRIFACTOR_INSTANTIATE(T)                                                                          \
+  template void CudaEngine::reset_info<T>(Items<T>, bool, int*);                                          \
+  template void CudaEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);                   \
+  template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);                     \
+  template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                                    \
+  template void CudaEngine::lu_tile<T>(Items<T>, int*, int*, index_t);                                    \
+  template void CudaEngine::swap_rows<T>(Items<T>, const int*, index_t, index_t, bool, const int*);       \
+  template void CudaEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                             \
+  template void CudaEngine::lu_det<T>(Items<const T>, const int*, T*, Real<T>*);                          \
+  template void CudaEngine::set_identity<T>(Items<T>, const int*);                                        \
+  template void CudaEngine::mirror_lower<T>(Items<T>, const int*);                                        \
+  template void CudaEngine::keep<T>(Items<T>, const int*, T*);                                            \
+  template void CudaEngine::restore<T>(Items<T>, const int*, T*);                                         \
+  template void CudaEngine::download<T>(Items<T>, T*);                                                    \
+  template void CudaEngine::upload<T>(Items<T>, const T*);
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+
+}  // namespace trifactor::cuda

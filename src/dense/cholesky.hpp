@@ -1,0 +1,82 @@
+// Blocked Cholesky: one loop for every scalar, triangle, batch kind and backend, and for native and hybrid panels.
+#pragma once
+
+#include <core/path.hpp>
+#include <dense/panel.hpp>
+#include <dense/triangle.hpp>
+
+namespace trifactor::dense {
+
+/// The diagonal tile, halved down to `leaf`.
+template <class T, EngineFor<T> E>
+void cholesky_tile(E& e, Items<T> A, int* info, index_t first, index_t leaf) {
+  const index_t n = A.rows;
+  if (n <= leaf) return e.cholesky_tile(A, info, first);
+  const index_t k = halve(n, leaf), rest = n - k;
+  auto A11 = A.block(0, 0, k, k), A21 = A.block(k, 0, rest, k), A22 = A.block(k, k, rest, rest);
+  cholesky_tile(e, A11, info, first, leaf);                  // A11 = L11 L11^H
+  trsm(e, lower, conjugate(A11), A21.flipped(), info);       // A21 := A21 L11^-H
+  e.herk(A21, A22, info);                                    // A22 -= A21 A21^H
+  cholesky_tile(e, A22, info, first + k, leaf);              // A22 = L22 L22^H
+}
+
+/// Factors the lower triangle of A; info was reset. The panel of the next step hides behind the update of this one.
+template <class T, EngineFor<T> E, class Panel>
+void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, Panel& panel) {
+  const index_t n = A.rows, nb = tuning.nb;
+  auto factor = [&](auto& engine, Items<T> tile, int*, int* tile_info, index_t first) {
+    cholesky_tile(engine, tile, tile_info, first, min(panel.leaf(tuning.leaf), engine.template tile_limit<T>()));
+  };
+  if (tuning.looking == Looking::Left) {
+    for (index_t k = 0; k < n; k += nb) {
+      const index_t w = min(nb, n - k), k1 = k + w, rest = n - k1;
+      auto A10 = A.block(k, 0, w, k), A11 = A.block(k, k, w, w);             // (w, k)     (w, w)
+      auto A20 = A.block(k1, 0, rest, k), A21 = A.block(k1, k, rest, w);     // (rest, k)  (rest, w)
+      e.herk(A10, A11, info);                                                // A11 -= A10 A10^H
+      panel.begin(A11, nullptr, info, k, factor);
+      e.gemm(plain(A20), hermitian(A10), A21, info);                         // A21 -= A20 A10^H
+      panel.end(A11, nullptr, info, k, factor);                              // A11 = L11 L11^H
+      trsm(e, lower, conjugate(A11), A21.flipped(), info);                   // A21 := A21 L11^-H
+    }
+    return;
+  }
+  auto next = A.block(0, 0, min(nb, n), min(nb, n));
+  panel.begin(next, nullptr, info, 0, factor);
+  panel.end(next, nullptr, info, 0, factor);
+  for (index_t k = 0; k + nb < n; k += nb) {
+    const index_t k1 = k + nb, rest = n - k1, w = min(nb, rest), k2 = k1 + w;
+    auto A11 = next, A21 = A.block(k1, k, rest, nb);                         // (nb, nb)   (rest, nb)
+    trsm(e, lower, conjugate(A11), A21.flipped(), info);                     // A21 := A21 L11^-H
+    auto P = A.block(k1, k, w, nb), Q = A.block(k2, k, n - k2, nb);          // the rows of the next tile, and those below
+    next = A.block(k1, k1, w, w);
+    e.herk(P, next, info);                                                   // next -= P P^H
+    panel.begin(next, nullptr, info, k1, factor);
+    e.gemm(plain(Q), hermitian(P), A.block(k2, k1, n - k2, w), info);        // below next -= Q P^H
+    e.herk(Q, A.block(k2, k2, n - k2, n - k2), info);                        // the rest -= Q Q^H
+    panel.end(next, nullptr, info, k1, factor);                              // next = L L^H
+  }
+}
+
+/// Factors the lower triangle of every item of A.
+template <class T, EngineFor<T> E>
+void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
+  e.reset_info(A, true, info);
+  if (A.rows == 0 || A.count == 0) return;
+  if (e.cholesky_whole(A, info, tuning)) return;
+  set_path("blocked ", tuning.looking == Looking::Left ? "left" : "right");
+  NativePanel<E> panel(e);
+  cholesky_blocked(e, A, info, tuning, panel);
+}
+
+/// The same for one matrix, with the diagonal tiles on the host.
+template <class T, OffloadEngineFor<T> E, EngineFor<T> H>
+void cholesky_hybrid(E& e, H& host, Items<T> A, int* info, const CholeskyTuning& tuning) {
+  e.reset_info(A, true, info);
+  if (A.rows == 0) return;
+  set_path("blocked ", tuning.looking == Looking::Left ? "left hybrid" : "right hybrid");
+  const index_t w = min(tuning.nb, A.rows);
+  HybridPanel<E, H, T> panel(e, host, w * w, 0);
+  cholesky_blocked(e, A, info, tuning, panel);
+}
+
+}  // namespace trifactor::dense

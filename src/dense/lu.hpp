@@ -1,0 +1,78 @@
+// Blocked LU with partial pivoting, right-looking, of a matrix of any shape.
+#pragma once
+
+#include <core/path.hpp>
+#include <dense/panel.hpp>
+#include <dense/triangle.hpp>
+
+namespace trifactor::dense {
+
+/// The panel, halved down to `leaf` columns.
+template <class T, EngineFor<T> E>
+void lu_panel(E& e, Items<T> A, int* pivots, int* info, index_t first, index_t leaf) {
+  const index_t m = A.rows, n = A.cols;
+  if (min(m, n) <= leaf) return e.lu_tile(A, pivots, info, first);
+  const index_t k = halve(min(m, n), leaf);
+  auto left = A.block(0, 0, m, k), right = A.block(0, k, m, n - k);
+  lu_panel(e, left, pivots, info, first, leaf);
+  e.swap_rows(right, pivots, k, first, false, nullptr);
+  auto A11 = A.block(0, 0, k, k), A12 = A.block(0, k, k, n - k);
+  auto A21 = A.block(k, 0, m - k, k), A22 = A.block(k, k, m - k, n - k);
+  trsm(e, unit_lower, plain(A11), A12, nullptr);             // A12 := L11^-1 A12
+  e.gemm(plain(A21), plain(A12), A22, nullptr);              // A22 -= L21 A12
+  lu_panel(e, A22, pivots + k, info, first + k, leaf);
+  e.swap_rows(A21, pivots + k, min(m, n) - k, first + k, false, nullptr);
+}
+
+/// info was reset. The next panel's columns are updated first; the panel hides behind the update of the others.
+template <class T, EngineFor<T> E, class Panel>
+void lu_blocked(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning, Panel& panel) {
+  const index_t m = A.rows, n = A.cols, all = min(m, n), nb = tuning.nb;
+  auto factor = [&](auto& engine, Items<T> window, int* window_pivots, int* window_info, index_t first) {
+    lu_panel(engine, window, window_pivots, window_info, first, panel.leaf(tuning.leaf));
+  };
+  auto next = A.block(0, 0, m, min(nb, all));
+  panel.begin(next, pivots, info, 0, factor);
+  panel.end(next, pivots, info, 0, factor);
+  for (index_t k = 0; k < all; k += nb) {
+    const index_t w = min(nb, all - k), k1 = k + w, v = min(nb, all - k1);
+    auto L11 = A.block(k, k, w, w), L21 = A.block(k1, k, m - k1, w);
+    const auto update = [&](index_t j, index_t cols) {
+      if (cols == 0) return;
+      auto A12 = A.block(k, j, w, cols), A22 = A.block(k1, j, m - k1, cols);
+      e.swap_rows(A.block(k, j, m - k, cols), pivots + k, w, k, false, nullptr);
+      trsm(e, unit_lower, plain(L11), A12, nullptr);         // A12 := L11^-1 A12
+      e.gemm(plain(L21), plain(A12), A22, nullptr);          // A22 -= L21 A12
+    };
+    update(k1, v);
+    if (v > 0) {
+      next = A.block(k1, k1, m - k1, v);
+      panel.begin(next, pivots + k1, info, k1, factor);
+    }
+    e.swap_rows(A.block(k, 0, m - k, k), pivots + k, w, k, false, nullptr);
+    update(k1 + v, n - k1 - v);
+    if (v > 0) panel.end(next, pivots + k1, info, k1, factor);
+  }
+}
+
+template <class T, EngineFor<T> E>
+void lu(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
+  e.reset_info(A, false, info);
+  if (A.rows == 0 || A.cols == 0) return;
+  if (e.lu_whole(A, pivots, info, tuning)) return;
+  set_path("blocked right");
+  NativePanel<E> panel(e);
+  lu_blocked(e, A, pivots, info, tuning, panel);
+}
+
+template <class T, OffloadEngineFor<T> E, EngineFor<T> H>
+void lu_hybrid(E& e, H& host, Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
+  e.reset_info(A, false, info);
+  if (A.rows == 0 || A.cols == 0) return;
+  set_path("blocked right", " hybrid");
+  const index_t w = min(tuning.nb, min(A.rows, A.cols));
+  HybridPanel<E, H, T> panel(e, host, A.rows * w, w);
+  lu_blocked(e, A, pivots, info, tuning, panel);
+}
+
+}  // namespace trifactor::dense

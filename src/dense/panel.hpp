@@ -1,0 +1,79 @@
+// The panel pair: begin and end around the large update. What lies between them hides the panel.
+// `factor` is called as factor(engine, window, pivots, info, first) on the engine that does the panel: it factors the
+// window, whose first column is column `first` of the matrix.
+#pragma once
+
+#include <core/engine.hpp>
+
+namespace trifactor::dense {
+
+using namespace core;
+
+/// The panel runs on the engine's side lane.
+template <class E>
+class NativePanel {
+ public:
+  explicit NativePanel(E& e) : e_(e) {}
+  static index_t leaf(index_t wanted) { return wanted; }
+  NativePanel(const NativePanel&) = delete;
+  ~NativePanel() { if (open_) e_.join(); }
+
+  template <class T, class F>
+  void begin(Items<T> window, int* pivots, int* info, index_t first, F& factor) {
+    e_.fork();
+    open_ = true;
+    factor(e_.side(), window, pivots, info, first);
+  }
+  template <class T, class F>
+  void end(Items<T>, int*, int*, index_t, F&) {
+    e_.join();
+    open_ = false;
+  }
+
+ private:
+  E& e_;
+  bool open_ = false;
+};
+
+/// The panel is copied to the host and factored there while the device updates. One matrix only; blocks the caller.
+template <class E, class H, class T>
+class HybridPanel {
+ public:
+  /// Panels have at most `entries` entries and `pivots` pivots.
+  HybridPanel(E& e, H& host, index_t entries, index_t pivots)
+      : e_(e), host_(host), tile_(e.pinned().template take<T>(entries)), pivots_(e.pinned().template take<int>(pivots)),
+        info_(e.pinned().template take<int>(1)) {
+    if (!e.pinned().planning()) *info_.data() = 0;
+  }
+  HybridPanel(const HybridPanel&) = delete;
+  static index_t leaf(index_t) { return std::numeric_limits<int>::max(); }   // a panel is one LAPACK call
+  ~HybridPanel() { if (open_) e_.join(); }
+
+  template <class F>
+  void begin(Items<T> window, int*, int*, index_t, F&) {
+    e_.fork();
+    open_ = true;
+    e_.side().download(window, tile_.data());
+  }
+  template <class F>
+  void end(Items<T> window, int* pivots, int* info, index_t first, F& factor) {
+    e_.side().download_wait();
+    const auto on_host = window.is_flipped ? one_matrix(tile_.data(), window.cols, window.rows, window.cols).flipped()
+                                           : one_matrix(tile_.data(), window.rows, window.cols, window.rows);
+    factor(host_, on_host, pivots_.data(), info_.data(), first);
+    e_.side().upload(window, tile_.data());
+    if (pivots) e_.side().upload(pivots, pivots_.data(), min(window.rows, window.cols));
+    e_.side().upload(info, info_.data(), 1);
+    e_.join();
+    open_ = false;
+  }
+
+ private:
+  E& e_;
+  H& host_;
+  Arena::Scratch<T> tile_;
+  Arena::Scratch<int> pivots_, info_;   // info_ is sticky over the panels of one call
+  bool open_ = false;
+};
+
+}  // namespace trifactor::dense

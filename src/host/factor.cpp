@@ -1,0 +1,157 @@
+// HostEngine: Cholesky and LU of whole items and of tiles.
+#include <core/path.hpp>
+#include <host/blas.hpp>
+#include <host/engine.hpp>
+#include <host/interleaved.hpp>
+#include <host/threads.hpp>
+#include <tile/cholesky.hpp>
+#include <tile/lu.hpp>
+
+#include <atomic>
+#include <numeric>
+
+namespace trifactor::host {
+
+namespace {
+
+constexpr tile::SerialTeam alone;
+constexpr index_t tile_order = 16;   // up to here a LAPACK call costs more than the arithmetic in it
+
+/// The first column whose pivot was not positive and finite. LAPACK's own info misses NaN and Inf: a NaN pivot leaves NaN,
+/// an infinite one Inf, on the diagonal of the factor, perhaps before the column that LAPACK names.
+template <class T>
+int first_bad_pivot(const Tile<T>& L, int lapack_info) {
+  const index_t checked = lapack_info > 0 ? lapack_info - 1 : L.rows;
+  for (index_t k = 0; k < checked; ++k)
+    if (!good_pivot(real(L(k, k)))) return int(k + 1);
+  return lapack_info;
+}
+
+template <class T>
+int cholesky_item(const Tile<T>& A, bool flipped) {
+  if (A.rows <= tile_order) return tile::cholesky(alone, A);
+  const index_t ld = flipped ? A.row_stride : A.col_stride;
+  return first_bad_pivot(A, blas::potrf(flipped ? 'U' : 'L', int(A.rows), A.data, int(ld)));
+}
+
+/// The items of a batch, largest first: a counting sort by order. `order` has a place for each item, `starts` for each
+/// order from 0 to n and one more. Returns how many items there are with info = 0.
+template <class T>
+index_t sort_by_order(const Items<T>& A, const int* info, index_t* order, index_t* starts) {
+  const index_t n = A.rows;
+  std::fill(starts, starts + n + 2, index_t(0));
+  for (index_t b = 0; b < A.count; ++b)
+    if (info[b] == 0) ++starts[n - A.item(b).rows + 1];
+  std::partial_sum(starts, starts + n + 2, starts);
+  const index_t size = starts[n + 1];
+  for (index_t b = 0; b < A.count; ++b)
+    if (info[b] == 0) order[starts[n - A.item(b).rows]++] = b;
+  return size;
+}
+
+template <class T>
+bool has_nan(int threads, const Tile<T>& A) {
+  std::atomic<bool> found{false};
+  for_columns(threads, A.cols, A.rows, [&](index_t j) {
+    bool bad = false;
+    for (index_t i = 0; i < A.rows; ++i) bad |= !(A(i, j) == A(i, j));
+    if (bad) found = true;
+  });
+  return found;
+}
+
+}  // namespace
+
+template <class T>
+bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
+  const index_t n = A.rows, count = A.count;
+  if (n > tuning.whole) return false;
+  if (count == 1 || tuning.interleaved == 0 || (!A.ragged() && n > tuning.interleaved)) {
+    set_path(count == 1 && n <= tile_order ? "tile" : "lapack");
+    cholesky_tile(A, info, 0);
+    return true;
+  }
+  // Jobs: each large item alone, then the small ones in groups of neighbours in size, largest first.
+  set_path(n <= tuning.interleaved ? "interleaved" : "lapack, interleaved");
+  const index_t small = min(tuning.interleaved, n), lanes = interleaved_lanes<T>();
+  const std::size_t bytes = (interleaved_scratch<T>(small) + 255) / 256 * 256;
+  auto buffers = arena_.take<char>(index_t(bytes) * threads_);
+  auto order = arena_.take<index_t>(A.ragged() ? count : 0);
+  auto starts = arena_.take<index_t>(A.ragged() ? n + 2 : 0);
+  if (arena_.planning()) return true;
+
+  index_t items = count, large = 0;
+  if (A.ragged()) {
+    items = sort_by_order(A, info, order.data(), starts.data());
+    while (large < items && A.item(order.data()[large]).rows > small) ++large;
+  }
+  const index_t jobs = large + ceil_div(items - large, lanes);
+  ThreadScope scope(threads_, true);
+#pragma omp parallel
+  {
+    char* buffer = buffers.data() + bytes * std::size_t(omp_get_thread_num());
+    index_t neighbours[64];
+#pragma omp for schedule(dynamic, 1)
+    for (index_t job = 0; job < jobs; ++job) {
+      if (job < large) {
+        const index_t b = order.data()[job];
+        info[b] = cholesky_item(A.item(b), A.is_flipped);
+        continue;
+      }
+      const index_t first = large + (job - large) * lanes, size = min(lanes, items - first);
+      const index_t* group = order.data() + first;
+      if (!A.ragged()) {
+        std::iota(neighbours, neighbours + size, first);
+        group = neighbours;
+      }
+      cholesky_interleaved(A, group, int(size), A.item(group[0]).rows, info, buffer);
+    }
+  }
+  return true;
+}
+
+template <class T>
+void HostEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
+  if (arena_.planning()) return;
+  for_items(threads_, A.count, info, [&](index_t b) {
+    const int k = cholesky_item(A.item(b), A.is_flipped);
+    if (k != 0) info[b] = int(first) + k;
+  });
+}
+
+template <class T>
+bool HostEngine::lu_whole(Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
+  if (min(A.rows, A.cols) > tuning.whole) return false;
+  if (arena_.planning()) return true;
+  const auto a = A.item(0);
+  if (has_nan(threads_, a)) return false;   // LAPACK's pivot search may pass over a NaN; the blocked driver's does not
+  set_path("lapack");
+  ThreadScope scope(threads_, false);
+  info[0] = blas::getrf(int(a.rows), int(a.cols), a.data, int(a.col_stride), pivots);
+  return true;
+}
+
+template <class T>
+void HostEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {
+  if (arena_.planning()) return;
+  const auto a = A.item(0);
+  int k = 0;
+  if (a.cols > tile_order && !has_nan(threads_, a)) {
+    ThreadScope scope(threads_, false);
+    k = blas::getrf(int(a.rows), int(a.cols), a.data, int(a.col_stride), pivots);
+    for (index_t i = 0; i < min(a.rows, a.cols); ++i) pivots[i] += int(first);
+  } else {
+    tile::PivotCandidate<Real<T>> candidate;
+    k = tile::lu(alone, a, pivots, first, &candidate);
+  }
+  if (k != 0 && info[0] == 0) info[0] = int(first) + k;
+}
+
+#define TRIFACTOR_INSTANTIATE(T)                                                           \
+  template bool HostEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);      \
+  template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                     \
+  template bool HostEngine::lu_whole<T>(Items<T>, int*, int*, const LuTuning&);            \
+  template void HostEngine::lu_tile<T>(Items<T>, int*, int*, index_t);
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+
+}  // namespace trifactor::host

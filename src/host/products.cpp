@@ -1,0 +1,69 @@
+// HostEngine: triangular solves and products.
+#include <core/blas_form.hpp>
+#include <host/blas.hpp>
+#include <host/engine.hpp>
+#include <host/threads.hpp>
+#include <tile/trsm.hpp>
+
+namespace trifactor::host {
+
+namespace {
+CBLAS_TRANSPOSE cblas(BlasOp op) {
+  return op == BlasOp::None ? CblasNoTrans : op == BlasOp::Transpose ? CblasTrans : CblasConjTrans;
+}
+constexpr tile::SerialTeam alone;
+}  // namespace
+
+template <class T>
+void HostEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
+  if (arena_.planning()) return;
+  const TrsmForm form = trsm_form(shape, A, B);
+  for_items(threads_, B.count, info, [&](index_t b) {
+    const auto a = A.items.item(b);
+    const auto x = B.item(b);
+    if (x.rows == 0 || x.cols == 0) return;
+    if (!form.a.possible) return tile::trsm(alone, shape.lower, shape.unit, a, A.conj, x);
+    blas::trsm(form.left ? CblasLeft : CblasRight, form.stored_lower ? CblasLower : CblasUpper, cblas(form.a.op),
+               shape.unit ? CblasUnit : CblasNonUnit, int(form.left ? x.rows : x.cols), int(form.left ? x.cols : x.rows),
+               a.data, int(stored_ld(a, A.items.is_flipped)), x.data, int(stored_ld(x, B.is_flipped)));
+  });
+}
+
+template <class T>
+void HostEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
+  if (arena_.planning()) return;
+  const GemmForm form = gemm_form(A, B, C);
+  for_items(threads_, C.count, info, [&](index_t item) {
+    const auto a = A.items.item(item), b = B.items.item(item);
+    const auto c = C.item(item);
+    if (c.rows == 0 || c.cols == 0 || a.cols == 0) return;
+    if (!form.possible()) return tile::update(alone, a, A.conj, b, B.conj, c);
+    const int lda = int(stored_ld(a, A.items.is_flipped)), ldb = int(stored_ld(b, B.items.is_flipped)), ldc = int(stored_ld(c, C.is_flipped));
+    if (form.swapped)
+      blas::gemm(cblas(form.b.op), cblas(form.a.op), int(c.cols), int(c.rows), int(a.cols), b.data, ldb, a.data, lda, c.data, ldc);
+    else
+      blas::gemm(cblas(form.a.op), cblas(form.b.op), int(c.rows), int(c.cols), int(a.cols), a.data, lda, b.data, ldb, c.data, ldc);
+  });
+}
+
+template <class T>
+void HostEngine::herk(Items<const T> A, Items<T> C, const int* info) {
+  if (arena_.planning()) return;
+  for_items(threads_, C.count, info, [&](index_t b) {
+    const auto a = A.item(b);
+    const auto c = C.item(b);
+    if (c.rows == 0 || a.cols == 0) return;
+    if (!herk_possible(A, C)) return tile::update(alone, a, false, a.flipped(), true, c, tile::Part::Lower);
+    const auto op = !C.is_flipped ? CblasNoTrans : is_complex<T> ? CblasConjTrans : CblasTrans;
+    blas::herk(C.is_flipped ? CblasUpper : CblasLower, op, int(c.rows), int(a.cols), a.data, int(stored_ld(a, A.is_flipped)),
+               c.data, int(stored_ld(c, C.is_flipped)));
+  });
+}
+
+#define TRIFACTOR_INSTANTIATE(T)                                                     \
+  template void HostEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);        \
+  template void HostEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);   \
+  template void HostEngine::herk<T>(Items<const T>, Items<T>, const int*);
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+
+}  // namespace trifactor::host

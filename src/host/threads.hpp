@@ -1,0 +1,56 @@
+// How the host engine uses its threads: over items when there are many, inside BLAS when there is one.
+#pragma once
+
+#include <core/scalar.hpp>
+
+#include <cblas.h>
+#include <omp.h>
+
+namespace trifactor::host {
+
+/// For the length of one operation, OpenMP and BLAS use the engine's number of threads. BLAS built on OpenMP runs
+/// serially inside a parallel loop by itself; one with threads of its own is set to one while items run in parallel.
+class ThreadScope {
+ public:
+  ThreadScope(int threads, bool many_items)
+      : omp_before_(omp_get_max_threads()), own_threads_(openblas_get_parallel() == OPENBLAS_THREAD),
+        blas_before_(own_threads_ ? openblas_get_num_threads() : 0), threads_(threads) {
+    if (threads_ != omp_before_) omp_set_num_threads(threads_);
+    if (own_threads_) openblas_set_num_threads(many_items ? 1 : threads_);
+  }
+  ThreadScope(const ThreadScope&) = delete;
+  ~ThreadScope() {
+    if (threads_ != omp_before_) omp_set_num_threads(omp_before_);
+    if (own_threads_) openblas_set_num_threads(blas_before_);
+  }
+
+ private:
+  int omp_before_;
+  bool own_threads_;
+  int blas_before_, threads_;
+};
+
+/// f(b) for every item whose info is 0.
+template <class F>
+void for_items(int threads, index_t count, const int* info, F f) {
+  ThreadScope scope(threads, count > 1);
+  if (count == 1) {
+    if (!info || info[0] == 0) f(index_t(0));
+    return;
+  }
+  const index_t chunk = core::max(index_t(1), core::min(index_t(256), count / (16 * threads)));   // 16 turns each balance sizes
+#pragma omp parallel for schedule(dynamic, chunk) if (count > 1)
+  for (index_t b = 0; b < count; ++b)
+    if (!info || info[b] == 0) f(b);
+}
+
+/// f(j) for the columns of one large matrix.
+template <class F>
+void for_columns(int threads, index_t cols, index_t work_each, F f) {
+  constexpr index_t worth_a_team = 1 << 16;   // entries; below it, waking threads costs more than it gains
+  ThreadScope scope(threads, false);
+#pragma omp parallel for schedule(static) if (cols * work_each > worth_a_team)
+  for (index_t j = 0; j < cols; ++j) f(j);
+}
+
+}  // namespace trifactor::host

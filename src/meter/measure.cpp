@@ -1,0 +1,122 @@
+#include <meter/measure.hpp>
+
+#include <trifactor/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace trifactor {
+namespace meter {
+
+namespace {
+
+void check(std::span<const Contender> contenders, const MeasureOptions& o) {
+  const auto require = [](bool good, const char* name, auto value, const char* rule) {
+    if (!good) throw InvalidArgument(std::string("measure: ") + name + " = " + std::to_string(value) + " " + rule);
+  };
+  require(o.warmups >= 0, "warmups", o.warmups, "must not be negative");
+  require(o.min_runs >= 1, "min_runs", o.min_runs, "must be at least 1");
+  require(o.max_runs >= o.min_runs, "max_runs", o.max_runs, "must be at least min_runs");
+  require(o.max_seconds >= 0, "max_seconds", o.max_seconds, "must not be negative");
+  require(o.target_spread >= 0, "target_spread", o.target_spread, "must not be negative");
+  require(o.energy_seconds >= 0, "energy_seconds", o.energy_seconds, "must not be negative");
+  for (std::size_t i = 0; i < contenders.size(); ++i)
+    if (!contenders[i].run) throw InvalidArgument("measure: contenders[" + std::to_string(i) + "] must have a run()");
+}
+
+void prepare(const Contender& work) {
+  if (work.prepare) work.prepare();
+}
+
+/// Joules of one call of step, repeated for this long.
+template <class Step>
+std::optional<double> joules_of(Step step, double seconds, const Instruments& with) {
+  const EnergyInterval energy(with.sensors);
+  const double begin = with.now();
+  double repetitions = 0;
+  do {
+    step();
+    ++repetitions;
+  } while (with.now() - begin < seconds);
+  const auto joules = energy.joules();
+  if (!joules) return std::nullopt;
+  return *joules / repetitions;
+}
+
+/// Joules of one run(). Sensors tick too slowly to be read around a single run, so run() and prepare() are repeated
+/// together, and then prepare() alone, whose joules are taken off. Both loops take the same time, not the same number
+/// of turns: in a few short turns of prepare() alone a sensor would not tick at all.
+std::optional<double> joules_of_run(const Contender& work, double seconds, const Instruments& with) {
+  if (with.sensors.empty()) return std::nullopt;
+  const auto both = joules_of([&] { prepare(work); work.run(); }, seconds, with);
+  if (!both || !work.prepare) return both;
+  const auto alone = joules_of(work.prepare, seconds, with);
+  if (!alone || !(*both > *alone)) return std::nullopt;  // lost in the noise of prepare()
+  return *both - *alone;
+}
+
+}  // namespace
+
+Instruments machine_instruments(bool with_sensors) {
+  using Clock = std::chrono::steady_clock;
+  // Counted from here, not from the clock's own beginning: after months of uptime a double would lose nanoseconds.
+  const auto now = [begin = Clock::now()] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  return {now, with_sensors ? std::span<const Sensor>(machine_sensors()) : std::span<const Sensor>()};
+}
+
+Measurement summarize(std::span<const double> ascending) {
+  const auto quantile = [&](double q) {
+    const double position = q * double(ascending.size() - 1);
+    const auto below = std::size_t(position);
+    const auto above = std::min(below + 1, ascending.size() - 1);
+    return ascending[below] + (position - double(below)) * (ascending[above] - ascending[below]);
+  };
+  Measurement m;
+  m.seconds = quantile(0.5);
+  m.spread = m.seconds > 0 ? (quantile(0.75) - quantile(0.25)) / m.seconds : 0;
+  m.runs = int(ascending.size());
+  return m;
+}
+
+std::vector<Measurement> measure(std::span<const Contender> contenders, const MeasureOptions& options,
+                                 const Instruments& instruments) {
+  check(contenders, options);
+  std::vector<Measurement> results(contenders.size());
+  if (contenders.empty()) return results;
+
+  for (int i = 0; i < options.warmups; ++i)
+    for (const Contender& work : contenders) prepare(work), work.run();
+
+  std::vector<std::vector<double>> times(contenders.size());  // each in ascending order
+  const double start = instruments.now();
+  for (int runs = 1; runs <= options.max_runs; ++runs) {
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      prepare(contenders[i]);
+      const double begin = instruments.now();
+      contenders[i].run();
+      const double seconds = instruments.now() - begin;
+      times[i].insert(std::upper_bound(times[i].begin(), times[i].end(), seconds), seconds);
+      results[i] = summarize(times[i]);
+    }
+    const bool steady = std::all_of(results.begin(), results.end(),
+                                    [&](const Measurement& m) { return m.spread < options.target_spread; });
+    if (runs >= options.min_runs && (steady || instruments.now() - start >= options.max_seconds)) break;
+  }
+
+  if (options.energy_seconds > 0)
+    for (std::size_t i = 0; i < contenders.size(); ++i)
+      results[i].joules = joules_of_run(contenders[i], options.energy_seconds, instruments);
+  return results;
+}
+
+}  // namespace meter
+
+std::vector<Measurement> measure(std::span<const Contender> contenders, const MeasureOptions& options) {
+  return meter::measure(contenders, options, meter::machine_instruments(options.energy_seconds > 0));
+}
+
+Measurement measure(const Contender& work, const MeasureOptions& options) {
+  return measure(std::span(&work, 1), options).front();
+}
+
+}  // namespace trifactor

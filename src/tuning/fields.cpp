@@ -1,0 +1,58 @@
+#include <tuning/fields.hpp>
+
+namespace trifactor::tuning {
+
+namespace {
+
+using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::ValueTuning;
+
+template <auto member> struct Setter;
+template <class Tuning, class Value, Value Tuning::*member>
+struct Setter<member> {
+  static void set(void* tuning, index_t value) { static_cast<Tuning*>(tuning)->*member = static_cast<Value>(value); }
+};
+
+template <auto member>
+constexpr Field number(std::string_view name, index_t at_least) {
+  return {name, at_least, {}, &Setter<member>::set};
+}
+template <auto member>
+constexpr Field choice(std::string_view name, std::span<const std::string_view> words) {
+  return {name, 0, words, &Setter<member>::set};
+}
+
+constexpr std::string_view looking_words[] = {"left", "right"};
+static_assert(int(Looking::Left) == 0 && int(Looking::Right) == 1, "looking_words are in the order of the enum");
+
+constexpr Field cholesky_fields[] = {
+    number<&CholeskyTuning::whole>("whole", 0),
+    number<&CholeskyTuning::interleaved>("interleaved", 0),
+    number<&CholeskyTuning::nb>("nb", 1),
+    number<&CholeskyTuning::leaf>("leaf", 1),
+    choice<&CholeskyTuning::looking>("looking", looking_words),
+};
+constexpr Field lu_fields[] = {
+    number<&LuTuning::whole>("whole", 0),
+    number<&LuTuning::nb>("nb", 1),
+    number<&LuTuning::leaf>("leaf", 1),
+};
+constexpr Field solve_fields[] = {
+    number<&SolveTuning::nb>("nb", 1),
+};
+constexpr Field value_fields[] = {
+    number<&ValueTuning::gpu_from>("gpu_from", 0),
+};
+
+constexpr Operation all[] = {
+    {"cholesky", cholesky_fields}, {"lu", lu_fields}, {"solve", solve_fields}, {"value", value_fields}};
+
+}  // namespace
+
+template <> const Operation& operation_of<CholeskyTuning>() { return all[0]; }
+template <> const Operation& operation_of<LuTuning>() { return all[1]; }
+template <> const Operation& operation_of<SolveTuning>() { return all[2]; }
+template <> const Operation& operation_of<ValueTuning>() { return all[3]; }
+
+std::span<const Operation> operations() { return all; }
+
+}  // namespace trifactor::tuning

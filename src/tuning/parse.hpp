@@ -1,0 +1,50 @@
+// From text to rows and settings, with errors that name the place, the value and the rule.
+#pragma once
+
+#include <tuning/fields.hpp>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace trifactor::tuning {
+
+/// What conditions such as "n>4 n<=1024" leave over.
+struct Range {
+  index_t least = 0, most = std::numeric_limits<index_t>::max();
+
+  bool holds(index_t value) const { return least <= value && value <= most; }
+};
+
+/// "nb=128", checked.
+struct Setting {
+  const Field* field;
+  index_t value;
+};
+
+/// One decision: `sm_90 cholesky f64 n<=1024 count>=100 : nb=128 looking=left   # evidence`.
+struct Row {
+  std::string architecture;
+  const Operation* operation;
+  std::string scalar;                   // "f64", or "any"
+  Range n, count;
+  std::vector<Setting> settings;
+  std::string text, source;             // as written, and "file:line"
+
+  bool matches(std::string_view call_scalar, index_t call_n, index_t call_count) const {
+    return n.holds(call_n) && count.holds(call_count) && (scalar == "any" || scalar == call_scalar);
+  }
+};
+
+/// Takes the first word off the front of text: what lies between blanks. Empty at the end.
+std::string_view next_word(std::string_view& text);
+
+/// Reads one "field=value" of an operation. Throws InvalidArgument that begins with `where` and names the word, the
+/// rule and the fields there are.
+Setting parse_setting(const Operation& operation, std::string_view word, std::string_view where);
+
+/// The rows of a file, in its order. Blank lines and lines of comment alone are skipped. Throws InvalidArgument with
+/// file, line and rule.
+std::vector<Row> parse_rows(std::string_view text, std::string_view file);
+
+}  // namespace trifactor::tuning

@@ -1,0 +1,198 @@
+// Batches of every kind: each item as if it were alone, whatever its neighbours are.
+#include <support/batches.hpp>
+
+namespace trifactor::test {
+namespace {
+
+template <class T>
+class Batch : public DeviceTest {
+ protected:
+  /// count items of order n, or of orders 0..n for the ragged kind.
+  Items<T> items(Kind kind, index_t count, index_t n, index_t pad = 0) {
+    Items<T> A;
+    for (index_t i = 0; i < count; ++i) {
+      const bool ragged = kind == Kind::Ragged;
+      A.push_back(random_spd<T>(random, ragged ? random.integer(0, n) : n, ragged ? random.integer(0, 3) : pad));
+    }
+    return A;
+  }
+  Items<T> rhs(const Items<T>& A, index_t columns, index_t pad = 0) {
+    Items<T> B;
+    for (const auto& item : A) B.push_back(random_matrix<T>(random, item.rows, columns, pad));
+    return B;
+  }
+};
+TYPED_TEST_SUITE(Batch, Scalars, ScalarNames);
+
+TYPED_TEST(Batch, FactorsAndSolvesEveryItem) {
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t n : {0, 1, 2, 3, 5, 8, 10, 16, 17, 32, 33, 50, 64, 65})
+        for (index_t pad : {0, 3}) {
+          SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << " pad=" << pad);
+          const auto A = this->items(kind, 19, n, pad);
+          const auto L = factor_cholesky(this->q, kind, uplo, A);
+          expect_right(uplo, A, L);
+          const index_t columns = n % 3 ? 2 : 1;
+          const auto B = this->rhs(A, columns, pad);
+          expect_solved(A, solve_cholesky(this->q, kind, uplo, L, B), B);
+        }
+}
+
+TYPED_TEST(Batch, SolvesForAnyNumberOfRightHandSides) {
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t n : {3, 24, 70})
+        for (index_t columns : {0, 1, 2, 15}) {
+          SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << " rhs=" << columns);
+          const auto A = this->items(kind, 7, n, 1);
+          const auto B = this->rhs(A, columns, 2);
+          expect_solved(A, solve_cholesky(this->q, kind, uplo, factor_cholesky(this->q, kind, uplo, A), B), B);
+        }
+}
+
+TYPED_TEST(Batch, RaggedRightHandSidesDifferInNumber) {
+  const auto A = this->items(Kind::Ragged, 40, 30);
+  Items<TypeParam> B;
+  for (const auto& item : A) B.push_back(random_matrix<TypeParam>(this->random, item.rows, this->random.integer(0, 6), 1));
+  for (Uplo uplo : both_uplos)
+    expect_solved(A, solve_cholesky(this->q, Kind::Ragged, uplo, factor_cholesky(this->q, Kind::Ragged, uplo, A), B), B);
+}
+
+TYPED_TEST(Batch, LogDetOfEveryItem) {
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t n : {0, 1, 5, 33, 100}) {
+        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n);
+        auto L = factor_cholesky(this->q, kind, uplo, this->items(kind, 11, n));
+        L.info[4] = 1;   // as if item 4 had failed
+        const auto result = log_det(this->q, kind, uplo, L);
+        for (std::size_t i = 0; i < result.size(); ++i) {
+          if (i == 4) EXPECT_TRUE(std::isnan(result[i]));
+          else EXPECT_NEAR(result[i], log_det_of(L.F[i]), 30 * double(n + 1) * eps<TypeParam>);
+        }
+      }
+}
+
+TYPED_TEST(Batch, EmptyBatchesAreFine) {
+  for (Kind kind : all_kinds) {
+    const auto L = factor_cholesky(this->q, kind, Uplo::Lower, Items<TypeParam>{});
+    solve_cholesky(this->q, kind, Uplo::Lower, L, Items<TypeParam>{});
+    EXPECT_TRUE(log_det(this->q, kind, Uplo::Lower, L).empty());
+  }
+}
+
+TYPED_TEST(Batch, ManyItemsOfMixedSizes) {
+  const auto A = this->items(Kind::Ragged, 1000, 48);
+  for (Uplo uplo : both_uplos) {
+    const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A);
+    expect_right(uplo, A, L);
+    const auto B = this->rhs(A, 1);
+    expect_solved(A, solve_cholesky(this->q, Kind::Ragged, uplo, L, B), B);
+  }
+}
+
+TYPED_TEST(Batch, ThousandsOfTinyItems) {
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos) {
+      SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo));
+      const auto A = this->items(kind, 10007, uplo == Uplo::Lower ? 4 : 3);
+      const auto L = factor_cholesky(this->q, kind, uplo, A);
+      expect_right(uplo, A, L);
+      if (kind != Kind::Ragged && !on_cuda()) {
+        EXPECT_EQ(L.path, "interleaved");
+      }
+    }
+}
+
+TYPED_TEST(Batch, SmallItemsTakeTheInterleavedPathOnTheHost) {
+  if (on_cuda()) GTEST_SKIP() << "of the host";
+  for (Kind kind : all_kinds)
+    for (index_t n : {2, 8, 16}) {
+      const auto L = factor_cholesky(this->q, kind, Uplo::Upper, this->items(kind, 200, n));
+      EXPECT_EQ(L.path, "interleaved") << name(kind) << " n=" << n;
+    }
+}
+
+TYPED_TEST(Batch, LargerItemsTakeEveryPath) {
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t n : {150, 300}) {
+        const auto A = this->items(kind, 3, n, 1);
+        const auto B = this->rhs(A, 3);
+        for (const char* looking : {"", "right", "left"}) {
+          SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << looking);
+          const std::string tuning = *looking ? std::string("whole=0 interleaved=0 nb=8 leaf=8 looking=") + looking : "";
+          const auto L = factor_cholesky(this->q, kind, uplo, A, {.tuning = tuning});
+          expect_right(uplo, A, L);
+          if (*looking) {
+            EXPECT_EQ(L.path, std::string("blocked ") + looking);
+          } else {
+            expect_solved(A, solve_cholesky(this->q, kind, uplo, L, B), B);
+          }
+        }
+      }
+}
+
+TYPED_TEST(Batch, SmallItemsTakeForcedBlockedPaths) {
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (const char* tuning : {"nb=1 leaf=1", "nb=3 leaf=3", "nb=8 leaf=3"})
+        for (const char* looking : {"right", "left"})
+          for (index_t n : {2, 7, 8, 9, 26}) {
+            SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << tuning << ' ' << looking);
+            const auto A = this->items(kind, 9, n, 1);
+            const auto L = factor_cholesky(this->q, kind, uplo, A, {.tuning = std::string("whole=0 interleaved=0 looking=") + looking + ' ' + tuning});
+            expect_right(uplo, A, L);
+            EXPECT_EQ(L.path, std::string("blocked ") + looking);
+          }
+}
+
+// Neighbours do not notice: they are bitwise what they are when all items are good.
+TYPED_TEST(Batch, OneBadItemHarmsNoOther) {
+  using T = TypeParam;
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (const char* tuning : {"", "whole=0 interleaved=0 nb=3 leaf=3 looking=right", "whole=0 interleaved=0 nb=3 leaf=3 looking=left"})
+        for (index_t n : {4, 12, 70}) {
+          Items<T> A;
+          for (int i = 0; i < 21; ++i) A.push_back(random_spd<T>(this->random, kind == Kind::Ragged ? n - i % 3 : n));
+          const auto good = factor_cholesky(this->q, kind, uplo, A, {.tuning = tuning});
+          for (std::size_t b : {0, 5, 20})
+            for (T pivot : {T(-1), T(nan<T>), T(inf<T>)}) {
+              SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << " item " << b << ' ' << pivot << ' ' << tuning);
+              const index_t k = this->random.integer(0, A[b].rows - 1);
+              auto B = A;
+              B[b](k, k) = pivot;
+              const auto result = factor_cholesky(this->q, kind, uplo, B, {.tuning = tuning});
+              for (std::size_t i = 0; i < A.size(); ++i) {
+                EXPECT_EQ(result.info[i], i == b ? k + 1 : 0) << "item " << i;
+                if (i != b && !same_bits(result.F[i], good.F[i])) ADD_FAILURE() << "item " << i << " changed";
+              }
+              EXPECT_LT(cholesky_ratio(A[b], result.F[b], uplo, k), threshold);
+            }
+        }
+}
+
+TYPED_TEST(Batch, SolveSkipsFailedItems) {
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t n : {3, 20, 90}) {
+        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n);
+        Items<TypeParam> A, B;
+        for (int i = 0; i < 9; ++i) {
+          A.push_back(random_spd<TypeParam>(this->random, n));
+          B.push_back(random_matrix<TypeParam>(this->random, n, 4, 1));
+        }
+        A[2](n - 1, n - 1) = TypeParam(-1);
+        const auto L = factor_cholesky(this->q, kind, uplo, A);
+        EXPECT_EQ(L.info[2], n);
+        auto X = solve_cholesky(this->q, kind, uplo, L, B);
+        EXPECT_TRUE(same_bits(X[2], B[2]));
+        A.erase(A.begin() + 2), B.erase(B.begin() + 2), X.erase(X.begin() + 2);
+        expect_solved(A, X, B);
+      }
+}
+
+}  // namespace
+}  // namespace trifactor::test

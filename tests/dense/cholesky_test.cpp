@@ -1,0 +1,249 @@
+// Cholesky of one matrix: every size around a block, every path, both triangles, and what must not be touched.
+#include <support/factored.hpp>
+#include <support/ratios.hpp>
+
+namespace trifactor::test {
+namespace {
+
+struct Forced {
+  const char* tuning;
+  const char* path;
+};
+// Block widths of 1, 3 and 8, diagonal tiles smaller than a block, and both directions of looking.
+constexpr Forced forced_paths[] = {
+    {"whole=0 interleaved=0 looking=right nb=1 leaf=1", "blocked right"},
+    {"whole=0 interleaved=0 looking=left nb=1 leaf=1", "blocked left"},
+    {"whole=0 interleaved=0 looking=right nb=3 leaf=3", "blocked right"},
+    {"whole=0 interleaved=0 looking=left nb=3 leaf=3", "blocked left"},
+    {"whole=0 interleaved=0 looking=right nb=8 leaf=8", "blocked right"},
+    {"whole=0 interleaved=0 looking=left nb=8 leaf=8", "blocked left"},
+    {"whole=0 interleaved=0 looking=right nb=8 leaf=3", "blocked right"},
+    {"whole=0 interleaved=0 looking=left nb=8 leaf=3", "blocked left"},
+};
+
+template <class T>
+class Cholesky : public DeviceTest {
+ protected:
+  /// Factors one triangle of A, the other full of canaries; checks all that holds for every input.
+  Factored<T> factor(Uplo uplo, const HostMatrix<T>& A, const CholeskyOptions& options = {}) {
+    const auto given = only_triangle(A, uplo);
+    auto result = factor_cholesky(q, uplo, given, options);
+    EXPECT_TRUE(same_outside_triangle(given, result.F, uplo)) << "wrote outside the triangle";
+    return result;
+  }
+  void expect_right(Uplo uplo, const HostMatrix<T>& A, const Factored<T>& result) {
+    EXPECT_EQ(result.info, 0);
+    EXPECT_LT(cholesky_ratio(A, result.F, uplo), threshold);
+    for (index_t j = 0; j < A.cols; ++j) ASSERT_EQ(result.F(j, j), T(real(result.F(j, j)))) << "diagonal not real at " << j;
+  }
+  /// Calls f(options, path) for the default and for every forced path; path is empty where any will do.
+  template <class F> void for_every_path(F f) {
+    f(CholeskyOptions{}, std::string());
+    for (const auto& [tuning, path] : forced_paths) {
+      SCOPED_TRACE(tuning);
+      f(CholeskyOptions{.tuning = tuning}, std::string(path));
+    }
+    if (!on_cuda()) return;
+    SCOPED_TRACE("hybrid");
+    f(CholeskyOptions{.mode = Mode::Hybrid, .tuning = "whole=0 looking=right nb=8 leaf=8"}, std::string("blocked right hybrid"));
+  }
+  void expect_path(const Factored<T>& result, const std::string& path) {
+    if (!path.empty()) {
+      EXPECT_EQ(result.path, path);
+    }
+  }
+};
+TYPED_TEST_SUITE(Cholesky, Scalars, ScalarNames);
+
+TYPED_TEST(Cholesky, FactorsEverySize) {
+  for (index_t n : {0, 1, 2, 3, 5, 10, 31, 32, 33, 50, 63, 64, 65, 127, 130, 200, 300})
+    for (index_t pad : {0, 3})
+      for (Uplo uplo : both_uplos) {
+        SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << " pad=" << pad);
+        const auto A = random_spd<TypeParam>(this->random, n, pad);
+        const auto result = this->factor(uplo, A);
+        this->expect_right(uplo, A, result);
+        if (n == 0) continue;
+        const bool whole = on_cuda() ? result.path == "warp" || result.path == "block" : result.path == "lapack" || result.path == "tile";
+        EXPECT_TRUE(whole || result.path.starts_with("blocked")) << result.path;
+        if (n <= 32 || !on_cuda()) {
+          EXPECT_TRUE(whole) << result.path;
+        }
+      }
+}
+
+TYPED_TEST(Cholesky, FactorsWithEveryForcedPath) {
+  for (index_t n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 15, 16, 17, 50, 65, 130})
+    for (Uplo uplo : both_uplos) {
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
+      const auto A = random_spd<TypeParam>(this->random, n, n % 2 ? 2 : 0);
+      this->for_every_path([&](const CholeskyOptions& options, const std::string& path) {
+        const auto result = this->factor(uplo, A, options);
+        this->expect_right(uplo, A, result);
+        if (n > 0) this->expect_path(result, path);
+      });
+    }
+}
+
+TYPED_TEST(Cholesky, FactorsWithWideBlocks) {
+  for (const char* looking : {"right", "left"})
+    for (index_t n : {63, 64, 65, 129, 200})
+      for (Uplo uplo : both_uplos) {
+        SCOPED_TRACE(::testing::Message() << looking << ' ' << name(uplo) << " n=" << n);
+        const auto A = random_spd<TypeParam>(this->random, n, 1);
+        const auto result = this->factor(uplo, A, {.tuning = std::string("whole=0 interleaved=0 nb=64 leaf=16 looking=") + looking});
+        this->expect_right(uplo, A, result);
+        EXPECT_EQ(result.path, std::string("blocked ") + looking);
+      }
+}
+
+TYPED_TEST(Cholesky, HybridFactorsOnCudaAndIsRefusedOnTheHost) {
+  for (Uplo uplo : both_uplos)
+    for (index_t n : {1, 63, 200, 600}) {
+      const auto A = random_spd<TypeParam>(this->random, n, 1);
+      const CholeskyOptions hybrid{.mode = Mode::Hybrid, .tuning = "nb=64"};
+      if (!on_cuda()) {
+        EXPECT_THROW(this->factor(uplo, A, hybrid), InvalidArgument);
+        continue;
+      }
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
+      const auto result = this->factor(uplo, A, hybrid);
+      this->expect_right(uplo, A, result);
+      if (n > 64) {
+        EXPECT_TRUE(result.path.ends_with("hybrid")) << result.path;
+      }
+    }
+}
+
+TYPED_TEST(Cholesky, ReportsTheFailingColumnWhereverItIs) {
+  const index_t n = 20;
+  const auto good = random_spd<TypeParam>(this->random, n, 1);
+  for (index_t k = 0; k < n; ++k)
+    for (TypeParam pivot : {TypeParam(-1), TypeParam(0)})
+      for (Uplo uplo : both_uplos) {
+        SCOPED_TRACE(::testing::Message() << name(uplo) << " k=" << k << " pivot=" << pivot);
+        auto A = good;
+        A(k, k) = pivot;
+        if (pivot == TypeParam(0)) zero_row_and_column(A, k);
+        this->for_every_path([&](const CholeskyOptions& options, const std::string& path) {
+          const auto result = this->factor(uplo, A, options);
+          EXPECT_EQ(result.info, k + 1);
+          EXPECT_LT(cholesky_ratio(A, result.F, uplo, k), threshold);
+          this->expect_path(result, path);
+        });
+      }
+}
+
+TYPED_TEST(Cholesky, ReportsTheFailingColumnOfALargerMatrix) {
+  const index_t n = 200;
+  const auto good = random_spd<TypeParam>(this->random, n);
+  for (index_t k : {0, 31, 32, 62, 63, 64, 65, 127, 128, 129, 198, 199})
+    for (Uplo uplo : both_uplos)
+      for (const char* tuning : {"", "whole=0 interleaved=0 nb=64 leaf=32 looking=right", "whole=0 interleaved=0 nb=64 leaf=32 looking=left"}) {
+        SCOPED_TRACE(::testing::Message() << name(uplo) << " k=" << k << ' ' << tuning);
+        auto A = good;
+        A(k, k) = TypeParam(-1);
+        const auto result = this->factor(uplo, A, {.tuning = tuning});
+        EXPECT_EQ(result.info, k + 1);
+        EXPECT_LT(cholesky_ratio(A, result.F, uplo, k), threshold);
+      }
+}
+
+TYPED_TEST(Cholesky, ReportsTheFirstOfTwoFailures) {
+  const index_t n = 40;
+  for (auto [first, second] : {std::pair<index_t, index_t>{0, 1}, {0, 39}, {6, 7}, {7, 8}, {8, 15}, {15, 16}, {23, 24}, {38, 39}})
+    for (Uplo uplo : both_uplos) {
+      SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << first << ' ' << second);
+      auto A = random_spd<TypeParam>(this->random, n);
+      A(first, first) = TypeParam(-2), A(second, second) = TypeParam(nan<TypeParam>);
+      this->for_every_path([&](const CholeskyOptions& options, const std::string&) {
+        EXPECT_EQ(this->factor(uplo, A, options).info, first + 1);
+      });
+    }
+}
+
+// A NaN or an infinity at (i, j) makes the pivot of row i bad, and no pivot before it.
+TYPED_TEST(Cholesky, NaNAndInfFailAtTheirRow) {
+  using T = TypeParam;
+  const index_t n = 20;
+  const auto good = random_spd<T>(this->random, n, 1);
+  for (T bad : {T(nan<T>), T(inf<T>), T(-inf<T>), make_scalar<T>(1, nan<T>), make_scalar<T>(1, inf<T>)})
+    for (auto [i, j] : {std::pair<index_t, index_t>{0, 0}, {1, 0}, {7, 7}, {8, 7}, {8, 8}, {9, 2}, {19, 0}, {19, 19}, {12, 11}}) {
+      if (std::isfinite(std::abs(bad))) continue;                        // the imaginary rows of the list, for real scalars
+      if (i == j && std::isfinite(real(bad))) continue;                  // not read there: see below
+      auto A = good;
+      set_hermitian(A, i, j, bad);
+      for (Uplo uplo : both_uplos) {
+        SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << bad << " at " << i << ',' << j);
+        this->for_every_path([&](const CholeskyOptions& options, const std::string&) {
+          const auto result = this->factor(uplo, A, options);
+          EXPECT_EQ(result.info, i + 1);
+          EXPECT_LT(cholesky_ratio(good, result.F, uplo, i), threshold);
+        });
+      }
+    }
+}
+
+TYPED_TEST(Cholesky, IgnoresTheImaginaryPartOfTheDiagonal) {
+  using T = TypeParam;
+  if constexpr (ComplexScalar<T>) {
+    for (index_t n : {1, 7, 50, 130})
+      for (Uplo uplo : both_uplos) {
+        SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
+        const auto clean = random_spd<T>(this->random, n);
+        auto A = clean;
+        for (index_t j = 0; j < n; ++j) A(j, j) = T(A(j, j).real(), real_t<T>(j % 2 ? 3 : -500));
+        this->for_every_path([&](const CholeskyOptions& options, const std::string&) {
+          this->expect_right(uplo, clean, this->factor(uplo, A, options));
+        });
+      }
+  } else {
+    GTEST_SKIP() << "real";
+  }
+}
+
+TYPED_TEST(Cholesky, RepeatsBitwise) {
+  for (index_t n : {5, 50, 200, 300}) {
+    const auto A = random_spd<TypeParam>(this->random, n, 1);
+    for (Uplo uplo : both_uplos)
+      this->for_every_path([&](const CholeskyOptions& options, const std::string&) {
+        const auto first = this->factor(uplo, A, options), second = this->factor(uplo, A, options);
+        EXPECT_TRUE(same_bits(first.F, second.F)) << name(uplo) << " n=" << n << ' ' << first.path;
+      });
+  }
+}
+
+// LAPACK's nine types of positive definite test matrices.
+TYPED_TEST(Cholesky, FactorsTheMatricesOfLapacksOwnTests) {
+  using T = TypeParam;
+  const double bad_condition = 0.1 / eps<T>;
+  for (index_t n : {1, 2, 3, 5, 10, 50})
+    for (Uplo uplo : both_uplos) {
+      HostMatrix<T> diagonal(n, n);
+      for (index_t j = 0; j < n; ++j) diagonal(j, j) = T(real_t<T>(this->random.uniform(0.1, 2)));
+      const std::pair<const char*, HostMatrix<T>> good[] = {
+          {"diagonal", diagonal},
+          {"condition 2", with_eigenvalues<T>(this->random, graded(n, 2))},
+          {"condition sqrt(0.1/eps)", with_eigenvalues<T>(this->random, graded(n, std::sqrt(bad_condition)))},
+          {"condition 0.1/eps", with_eigenvalues<T>(this->random, graded(n, bad_condition))},
+          {"near underflow", with_eigenvalues<T>(this->random, graded(n, 2), tiny_scale<T>())},
+          {"near overflow", with_eigenvalues<T>(this->random, graded(n, 2), huge_scale<T>())}};
+      this->for_every_path([&](const CholeskyOptions& options, const std::string&) {
+        for (const auto& [type, A] : good) {
+          SCOPED_TRACE(::testing::Message() << type << ' ' << name(uplo) << " n=" << n);
+          this->expect_right(uplo, A, this->factor(uplo, A, options));
+        }
+        for (index_t k : {index_t(0), n - 1, n / 2}) {
+          SCOPED_TRACE(::testing::Message() << "row and column " << k << " zero " << name(uplo) << " n=" << n);
+          auto A = with_eigenvalues<T>(this->random, graded(n, 2));
+          zero_row_and_column(A, k);
+          const auto result = this->factor(uplo, A, options);
+          EXPECT_EQ(result.info, k + 1);
+          EXPECT_LT(cholesky_ratio(A, result.F, uplo, k), threshold);
+        }
+      });
+    }
+}
+
+}  // namespace
+}  // namespace trifactor::test

@@ -1,0 +1,264 @@
+// LU of one matrix of any shape: factors, pivots, permutation, and matrices that are singular or not numbers.
+#include <support/factored.hpp>
+#include <support/ratios.hpp>
+
+#include <numeric>
+
+namespace trifactor::test {
+namespace {
+
+// Panels of 1, 3 and 8 columns, halved down to fewer.
+constexpr const char* forced_paths[] = {"whole=0 nb=1 leaf=1", "whole=0 nb=3 leaf=1", "whole=0 nb=3 leaf=3",
+                                        "whole=0 nb=8 leaf=1", "whole=0 nb=8 leaf=3", "whole=0 nb=8 leaf=8"};
+
+template <class T>
+class Lu : public DeviceTest {
+ protected:
+  /// Factors A and checks what holds for every input.
+  Factored<T> factor(const HostMatrix<T>& A, const LuOptions& options = {}) {
+    auto result = factor_lu(q, A, options);
+    EXPECT_TRUE(same_frame(A, result.F)) << "wrote outside the matrix";
+    for (index_t k = 0; k < index_t(result.pivots.size()); ++k) {
+      EXPECT_GE(result.pivots[k], k + 1);
+      EXPECT_LE(result.pivots[k], A.rows);
+    }
+    return result;
+  }
+  void expect_right(const HostMatrix<T>& A, const Factored<T>& result) {
+    EXPECT_EQ(result.info, 0);
+    EXPECT_LT(lu_ratio(A, result.F, result.pivots), threshold);
+    // Pivots are the largest in |re| + |im|, which is at most sqrt(2) times the modulus.
+    const double bound = (ComplexScalar<T> ? std::sqrt(2.0) : 1.0) + 30 * eps<T>;
+    double largest = 0;
+    for (index_t j = 0; j < std::min(A.rows, A.cols); ++j)
+      for (index_t i = j + 1; i < A.rows; ++i) largest = std::max(largest, double(std::abs(result.F(i, j))));
+    EXPECT_LE(largest, bound);
+  }
+  /// Calls f(options, path) for the default and for every forced path; path is empty where any will do.
+  template <class F> void for_every_path(F f) {
+    f(LuOptions{}, std::string());
+    for (const char* tuning : forced_paths) {
+      SCOPED_TRACE(tuning);
+      f(LuOptions{.tuning = tuning}, std::string("blocked right"));
+    }
+    if (!on_cuda()) return;
+    SCOPED_TRACE("hybrid");
+    f(LuOptions{.mode = Mode::Hybrid, .tuning = "nb=8 leaf=3"}, std::string("blocked right hybrid"));
+  }
+  void expect_path(const Factored<T>& result, const std::string& path) {
+    if (!path.empty()) {
+      EXPECT_EQ(result.path, path);
+    }
+  }
+};
+TYPED_TEST_SUITE(Lu, Scalars, ScalarNames);
+
+TYPED_TEST(Lu, FactorsEveryShape) {
+  const std::pair<index_t, index_t> shapes[] = {{0, 0}, {0, 5}, {5, 0}, {1, 1}, {1, 7}, {7, 1}, {2, 2}, {3, 3}, {5, 5}, {10, 10}, {50, 50},
+                               {63, 63}, {64, 64}, {65, 65}, {127, 127}, {130, 130}, {200, 200}, {300, 300}, {10, 3}, {3, 10}, {200, 7},
+                               {7, 200}, {130, 64}, {64, 130}, {129, 128}, {128, 129}, {300, 40}, {40, 300}};
+  for (auto [m, n] : shapes)
+    for (index_t pad : {0, 3}) {
+      SCOPED_TRACE(::testing::Message() << m << " x " << n << " pad=" << pad);
+      const auto A = random_matrix<TypeParam>(this->random, m, n, pad);
+      const auto result = this->factor(A);
+      this->expect_right(A, result);
+      if (!on_cuda() && m > 0 && n > 0) {
+        EXPECT_EQ(result.path, "lapack");
+      }
+    }
+}
+
+TYPED_TEST(Lu, FactorsWithEveryForcedPath) {
+  const std::pair<index_t, index_t> shapes[] = {{0, 3}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {5, 5}, {7, 7}, {8, 8}, {9, 9}, {10, 10}, {16, 16}, {17, 17},
+                               {50, 50}, {40, 8}, {40, 9}, {8, 40}, {9, 40}, {1, 20}, {20, 1}, {65, 64}};
+  for (auto [m, n] : shapes) {
+    SCOPED_TRACE(::testing::Message() << m << " x " << n);
+    const auto A = random_matrix<TypeParam>(this->random, m, n, n % 2 ? 2 : 0);
+    this->for_every_path([&](const LuOptions& options, const std::string& path) {
+      const auto result = this->factor(A, options);
+      this->expect_right(A, result);
+      if (m > 0 && n > 0) this->expect_path(result, path);
+    });
+  }
+}
+
+TYPED_TEST(Lu, FactorsWithWidePanels) {
+  for (auto [m, n] : {std::pair<index_t, index_t>{200, 200}, {200, 129}, {129, 200}}) {
+    const auto A = random_matrix<TypeParam>(this->random, m, n, 1);
+    for (const char* tuning : {"whole=0 nb=64 leaf=16", "whole=0 nb=64 leaf=64"}) {
+      SCOPED_TRACE(::testing::Message() << m << " x " << n << ' ' << tuning);
+      const auto result = this->factor(A, {.tuning = tuning});
+      this->expect_right(A, result);
+      EXPECT_EQ(result.path, "blocked right");
+    }
+  }
+}
+
+TYPED_TEST(Lu, HybridFactorsOnCudaAndIsRefusedOnTheHost) {
+  for (auto [m, n] : {std::pair<index_t, index_t>{1, 1}, {200, 200}, {600, 100}, {100, 600}, {500, 500}}) {
+    SCOPED_TRACE(::testing::Message() << m << " x " << n);
+    const auto A = random_matrix<TypeParam>(this->random, m, n, 1);
+    const LuOptions hybrid{.mode = Mode::Hybrid, .tuning = "nb=64"};
+    if (!on_cuda()) {
+      EXPECT_THROW(this->factor(A, hybrid), InvalidArgument);
+      continue;
+    }
+    const auto result = this->factor(A, hybrid);
+    this->expect_right(A, result);
+    EXPECT_EQ(result.path, "blocked right hybrid");
+  }
+}
+
+TYPED_TEST(Lu, TakesTheUpperOfTwoEqualPivots) {
+  for (index_t n : {2, 9, 70}) {
+    auto A = random_matrix<TypeParam>(this->random, n, n);
+    for (index_t i = 0; i < n; ++i) A(i, 0) = TypeParam(i % 3 == 1 ? 2 : i % 3 == 2 ? -2 : 1);
+    this->for_every_path([&](const LuOptions& options, const std::string&) { EXPECT_EQ(this->factor(A, options).pivots[0], 2); });
+  }
+}
+
+TYPED_TEST(Lu, PermutationSaysWhichRowStandsWhere) {
+  for (auto [m, n] : {std::pair<index_t, index_t>{0, 0}, {1, 1}, {10, 10}, {50, 20}, {20, 50}, {300, 300}}) {
+    SCOPED_TRACE(::testing::Message() << m << " x " << n);
+    const auto A = random_matrix<TypeParam>(this->random, m, n);
+    const auto result = this->factor(A);
+    const auto PA = interchange(A, result.pivots);
+    DeviceArray<int> pivots(this->q, result.pivots), p(this->q, m + 1, garbage);
+    permutation(this->q, pivots.data(), index_t(result.pivots.size()), p.data(), m);
+    this->q.sync();
+    auto rows = p.download();
+    EXPECT_EQ(rows.back(), garbage) << "wrote behind p";
+    rows.pop_back();
+    for (index_t i = 0; i < m; ++i) {
+      ASSERT_TRUE(rows[i] >= 0 && rows[i] < m) << rows[i];
+      for (index_t j = 0; j < n; ++j) ASSERT_EQ(PA(i, j), A(rows[i], j)) << i;
+    }
+    std::sort(rows.begin(), rows.end());
+    std::vector<int> all(m);
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(rows, all);
+  }
+}
+
+TYPED_TEST(Lu, ReportsTheFirstZeroPivotAndGoesOn) {
+  for (auto [m, n] : {std::pair<index_t, index_t>{1, 1}, {10, 10}, {20, 9}, {17, 17}, {70, 70}})
+    for (index_t k : {index_t(0), n / 2, n - 1}) {
+      SCOPED_TRACE(::testing::Message() << m << " x " << n << " column " << k << " zero");
+      auto A = random_matrix<TypeParam>(this->random, m, n);
+      for (index_t i = 0; i < m; ++i) A(i, k) = TypeParam(0);
+      auto B = A;   // the same with a second zero column
+      for (index_t i = 0; i < m; ++i) B(i, n - 1) = TypeParam(0);
+      this->for_every_path([&](const LuOptions& options, const std::string& path) {
+        for (const auto& M : {A, B}) {
+          const auto result = this->factor(M, options);
+          EXPECT_EQ(result.info, k + 1);
+          EXPECT_LT(lu_ratio(M, result.F, result.pivots), threshold);
+          this->expect_path(result, path);
+        }
+      });
+    }
+}
+
+TYPED_TEST(Lu, ReportsEachColumnInTurn) {
+  const index_t n = 20;
+  for (index_t k = 0; k < n; ++k) {
+    SCOPED_TRACE(::testing::Message() << "column " << k << " zero");
+    auto A = random_matrix<TypeParam>(this->random, n, n);
+    for (index_t i = 0; i < n; ++i) A(i, k) = TypeParam(0);
+    this->for_every_path([&](const LuOptions& options, const std::string&) { EXPECT_EQ(this->factor(A, options).info, k + 1); });
+  }
+}
+
+/// Its rows stay where they are: every pivot is on the diagonal.
+template <class T> HostMatrix<T> dominant(Random& random, index_t n) {
+  auto A = random_matrix<T>(random, n, n);
+  for (index_t j = 0; j < n; ++j) A(j, j) = T(real_t<T>(4 * n));
+  return A;
+}
+
+TYPED_TEST(Lu, NaNWinsThePivotSearch) {
+  using T = TypeParam;
+  for (index_t n : {5, 20, 70})
+    for (index_t c : {index_t(0), n / 2, n - 2})
+      for (index_t r : {c + 1, n - 1})
+        for (T bad : {T(nan<T>), make_scalar<T>(0, nan<T>)}) {
+          if (!std::isnan(std::abs(bad))) continue;
+          SCOPED_TRACE(::testing::Message() << "n=" << n << " NaN at " << r << ',' << c);
+          auto A = dominant<T>(this->random, n);
+          A(r, c) = bad;
+          this->for_every_path([&](const LuOptions& options, const std::string& path) {
+            const auto result = this->factor(A, options);
+            EXPECT_EQ(result.info, 0);
+            for (index_t k = 0; k < c; ++k) EXPECT_EQ(result.pivots[k], k + 1);
+            EXPECT_EQ(result.pivots[c], r + 1);
+            this->expect_path(result, path);
+          });
+        }
+}
+
+// Two infinities in a column: the quotient of the lower by the upper is NaN, and so is its row in the next search.
+TYPED_TEST(Lu, NaNMadeByInfinitiesWinsThePivotSearch) {
+  using T = TypeParam;
+  for (index_t n : {5, 20, 70}) {
+    SCOPED_TRACE(::testing::Message() << "n=" << n);
+    auto A = dominant<T>(this->random, n);
+    A(0, 0) = A(3, 0) = T(inf<T>);
+    this->for_every_path([&](const LuOptions& options, const std::string&) {
+      const auto result = this->factor(A, options);
+      EXPECT_EQ(result.pivots[0], 1);
+      EXPECT_EQ(result.pivots[1], 4);
+      EXPECT_EQ(result.info, 0);
+    });
+  }
+}
+
+TYPED_TEST(Lu, RepeatsBitwise) {
+  for (index_t n : {5, 50, 200, 300}) {
+    const auto A = random_matrix<TypeParam>(this->random, n, n, 1);
+    this->for_every_path([&](const LuOptions& options, const std::string&) {
+      const auto first = this->factor(A, options), second = this->factor(A, options);
+      EXPECT_TRUE(same_bits(first.F, second.F)) << "n=" << n << ' ' << first.path;
+      EXPECT_EQ(first.pivots, second.pivots);
+    });
+  }
+}
+
+// LAPACK's eleven types of general test matrices; those with zero columns are above.
+TYPED_TEST(Lu, FactorsTheMatricesOfLapacksOwnTests) {
+  using T = TypeParam;
+  const double bad_condition = 0.1 / eps<T>;
+  for (index_t n : {1, 2, 3, 5, 10, 50}) {
+    HostMatrix<T> diagonal(n, n);
+    auto upper = random_matrix<T>(this->random, n, n), lower = upper;
+    for (index_t j = 0; j < n; ++j) {
+      diagonal(j, j) = upper(j, j) = lower(j, j) = make_scalar<T>(real_t<T>(this->random.uniform(0.5, 2)), real_t<T>(this->random.uniform()));
+      for (index_t i = 0; i < n; ++i)
+        if (i != j) (i > j ? upper : lower)(i, j) = T(0);
+    }
+    auto half = random_matrix<T>(this->random, n, n);
+    for (index_t j = n / 2; j < n; ++j)
+      for (index_t i = 0; i < n; ++i) half(i, j) = T(0);
+    const std::pair<const char*, HostMatrix<T>> good[] = {
+        {"diagonal", diagonal},
+        {"upper", upper},
+        {"lower", lower},
+        {"condition 2", with_singular_values<T>(this->random, graded(n, 2))},
+        {"condition sqrt(0.1/eps)", with_singular_values<T>(this->random, graded(n, std::sqrt(bad_condition)))},
+        {"condition 0.1/eps", with_singular_values<T>(this->random, graded(n, bad_condition))},
+        {"near underflow", with_singular_values<T>(this->random, graded(n, 2), tiny_scale<T>())},
+        {"near overflow", with_singular_values<T>(this->random, graded(n, 2), huge_scale<T>())}};
+    this->for_every_path([&](const LuOptions& options, const std::string&) {
+      for (const auto& [type, A] : good) {
+        SCOPED_TRACE(::testing::Message() << type << " n=" << n);
+        this->expect_right(A, this->factor(A, options));
+      }
+      const auto result = this->factor(half, options);
+      EXPECT_EQ(result.info, n / 2 + 1);
+      EXPECT_LT(lu_ratio(half, result.F, result.pivots), threshold);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace trifactor::test

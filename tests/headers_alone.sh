@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Every public header compiles as a file of its own, without any CUDA header; and nvcc takes them all.
+# Usage: headers_alone.sh INCLUDE GENERATED CXX NVCC|none
+set -euo pipefail
+include=$1 generated=$2 cxx=$3 nvcc=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+headers=$(cd "$include" && ls trifactor/*.hpp; echo trifactor/config.hpp)
+for header in $headers; do
+  name=$(basename "$header" .hpp)
+  printf '#include <%s>\n#include <%s>\n' "$header" "$header" >"$work/$name.cpp"   # the second must do nothing
+  printf '#include <%s>\n' "$header" >>"$work/all.cu"
+done
+ls "$work"/*.cpp | xargs -P "$(nproc)" -n 1 \
+  "$cxx" -std=c++20 -Wall -Wextra -Werror -I"$include" -I"$generated" -fsyntax-only
+if [ "$nvcc" != none ]; then
+  "$nvcc" -std=c++20 -arch=sm_90 -Werror=all-warnings -I"$include" -I"$generated" -ptx -o "$work/all.ptx" "$work/all.cu"
+fi
+echo "$(wc -w <<<"$headers") headers compile alone"

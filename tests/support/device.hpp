@@ -1,0 +1,137 @@
+// The queue under test (TRIFACTOR_TEST_DEVICE=host or cuda) and data in its memory.
+#pragma once
+
+#include <support/matrices.hpp>
+#include <trifactor/queue.hpp>
+
+#include <cstdlib>
+#include <string>
+
+namespace trifactor::test {
+
+inline bool on_cuda() {
+  const char* device = std::getenv("TRIFACTOR_TEST_DEVICE");
+  return device && std::string(device) == "cuda";
+}
+inline Queue test_queue() { return on_cuda() ? Queue::cuda() : Queue::host(); }
+
+/// The host's end of all copies.
+inline Queue& host_queue() {
+  static Queue q = Queue::host();
+  return q;
+}
+
+/// Values in a queue's memory.
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray(Queue& q, const std::vector<T>& values) : q_(&q), buffer_(q, index_t(values.size())) { upload(values); }
+  DeviceArray(Queue& q, index_t count, T value) : DeviceArray(q, std::vector<T>(count, value)) {}
+
+  T* data() const { return buffer_.data(); }
+  void upload(const std::vector<T>& values) { copy(host_queue(), values.data(), *q_, buffer_.data(), buffer_.size()); }
+  std::vector<T> download() const {
+    std::vector<T> values(buffer_.size());
+    copy(*q_, static_cast<const T*>(buffer_.data()), host_queue(), values.data(), buffer_.size());
+    return values;
+  }
+
+ private:
+  Queue* q_;
+  Buffer<T> buffer_;
+};
+
+/// A host matrix, its canaries included, in a queue's memory.
+template <class T>
+class DeviceMatrix {
+ public:
+  DeviceMatrix(Queue& q, const HostMatrix<T>& A) : shape_(A), storage_(q, A.storage) {}
+
+  MatrixView<T> view() const { return {storage_.data() + shape_.frame, shape_.rows, shape_.cols, shape_.ld}; }
+  void upload(const HostMatrix<T>& A) { storage_.upload(A.storage); }
+  HostMatrix<T> download() const {
+    HostMatrix<T> A = shape_;
+    A.storage = storage_.download();
+    return A;
+  }
+
+ private:
+  HostMatrix<T> shape_;
+  DeviceArray<T> storage_;
+};
+
+/// Host matrices in a queue's memory as any kind of batch, with canaries between the items.
+template <class T>
+class DeviceBatch {
+ public:
+  DeviceBatch(Queue& q, const std::vector<HostMatrix<T>>& items) : items_(items), storage_(q, joined(items)) {
+    std::vector<T*> pointers;
+    std::vector<int> rows, cols, lds;
+    index_t place = 0;
+    for (const auto& A : items) {
+      pointers.push_back(A.rows > 0 && A.cols > 0 ? storage_.data() + place + A.frame : nullptr);
+      rows.push_back(int(A.rows)), cols.push_back(int(A.cols)), lds.push_back(int(A.ld));
+      max_rows_ = std::max(max_rows_, A.rows), max_cols_ = std::max(max_cols_, A.cols);
+      place += A.size();
+    }
+    pointers_ = std::make_unique<DeviceArray<T*>>(q, pointers);
+    sizes_ = std::make_unique<DeviceArray<int>>(q, rows);
+    cols_ = std::make_unique<DeviceArray<int>>(q, cols);
+    lds_ = std::make_unique<DeviceArray<int>>(q, lds);
+  }
+
+  index_t count() const { return index_t(items_.size()); }
+  /// All items have the shape of the first.
+  StridedBatch<T> strided() const {
+    if (items_.empty()) return {nullptr, 0, 0, 1, 1, 0};
+    const auto& A = items_[0];
+    return {storage_.data() + A.frame, A.rows, A.cols, A.ld, A.size(), count()};
+  }
+  PointerBatch<T> pointers() const {
+    if (items_.empty()) return {nullptr, 0, 0, 1, 0};
+    return {pointers_->data(), items_[0].rows, items_[0].cols, items_[0].ld, count()};
+  }
+  RaggedBatch<T> ragged() const {
+    return {pointers_->data(), sizes_->data(), cols_->data(), lds_->data(), count(), max_rows_, max_cols_};
+  }
+  /// What the device is told about the items, true or not.
+  void claim_rows(const std::vector<int>& rows) { sizes_->upload(rows); }
+  void claim_cols(const std::vector<int>& cols) { cols_->upload(cols); }
+  void claim_ld(const std::vector<int>& lds) { lds_->upload(lds); }
+
+  void upload(const std::vector<HostMatrix<T>>& items) { storage_.upload(joined(items)); }
+  std::vector<HostMatrix<T>> download() const {
+    const auto all = storage_.download();
+    auto items = items_;
+    index_t place = 0;
+    for (auto& A : items) {
+      A.storage.assign(all.begin() + place, all.begin() + place + A.size());
+      place += A.size();
+    }
+    return items;
+  }
+
+ private:
+  static std::vector<T> joined(const std::vector<HostMatrix<T>>& items) {
+    std::vector<T> all;
+    for (const auto& A : items) all.insert(all.end(), A.storage.begin(), A.storage.end());
+    return all;
+  }
+  std::vector<HostMatrix<T>> items_;
+  DeviceArray<T> storage_;
+  std::unique_ptr<DeviceArray<T*>> pointers_;
+  std::unique_ptr<DeviceArray<int>> sizes_, cols_, lds_;
+  index_t max_rows_ = 0, max_cols_ = 0;
+};
+
+/// A queue and a seed, which a failure prints.
+class DeviceTest : public ::testing::Test {
+ protected:
+  Queue q = test_queue();
+  Random random;
+
+ private:
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "TRIFACTOR_TEST_SEED=" + std::to_string(test_seed())};
+};
+
+}  // namespace trifactor::test

@@ -1,0 +1,111 @@
+// Matrices to test with, from a seed that is new in every run and can be given again: TRIFACTOR_TEST_SEED.
+#pragma once
+
+#include <support/wide.hpp>
+
+#include <cstdlib>
+#include <random>
+
+namespace trifactor::test {
+
+inline std::uint64_t test_seed() {
+  static const std::uint64_t seed = [] {
+    const char* given = std::getenv("TRIFACTOR_TEST_SEED");
+    return given ? std::strtoull(given, nullptr, 10) : std::uint64_t(std::random_device{}());
+  }();
+  return seed;
+}
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed = test_seed()) : generator_(seed) {}
+
+  double uniform(double low = -1, double high = 1) { return std::uniform_real_distribution<double>(low, high)(generator_); }
+  index_t integer(index_t low, index_t high) { return std::uniform_int_distribution<index_t>(low, high)(generator_); }
+  template <class W> W wide() {
+    const double re = uniform(), im = uniform();
+    return make_scalar<W>(re, im);
+  }
+
+ private:
+  std::mt19937_64 generator_;
+};
+
+template <Scalar T> HostMatrix<T> random_matrix(Random& random, index_t m, index_t n, index_t pad = 0) {
+  HostMatrix<T> A(m, n, pad);
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = 0; i < m; ++i) A(i, j) = narrow<T>(random.wide<Wide<T>>());
+  return A;
+}
+
+/// Hermitian positive definite with a condition number of about 20; both triangles, imaginary off the diagonal.
+template <Scalar T> HostMatrix<T> random_spd(Random& random, index_t n, index_t pad = 0) {
+  const auto R = random_matrix<Wide<T>>(random, n, n);
+  auto A = product(R, transformed(Op::ConjTranspose, R));
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = j; i < n; ++i) set_hermitian<Wide<T>>(A, i, j, A(i, j) / double(n));
+  for (index_t j = 0; j < n; ++j) A(j, j) = real(A(j, j)) + 0.1;
+  return narrow<T>(A, pad);
+}
+
+/// A := (I - 2 v v^H) A for a random v of length 1.
+template <class W> void reflect_rows(Random& random, HostMatrix<W>& A) {
+  std::vector<W> v(A.rows);
+  double length = 0;
+  for (W& x : v) x = random.wide<W>(), length += std::norm(x);
+  for (W& x : v) x /= std::sqrt(length);
+  for (index_t j = 0; j < A.cols; ++j) {
+    W dot = 0;
+    for (index_t i = 0; i < A.rows; ++i) dot += conj(v[i]) * A(i, j);
+    for (index_t i = 0; i < A.rows; ++i) A(i, j) -= 2.0 * v[i] * dot;
+  }
+}
+
+/// Numbers from 1 down to 1 / cond, each a fixed part of the one before.
+inline std::vector<double> graded(index_t n, double cond) {
+  std::vector<double> d(n, 1.0);
+  for (index_t i = 0; i < n; ++i) d[i] = n > 1 ? std::pow(cond, -double(i) / double(n - 1)) : 1.0;
+  return d;
+}
+
+/// U diag(d) V^H with random unitary U and V, times scale.
+template <Scalar T>
+HostMatrix<T> with_singular_values(Random& random, const std::vector<double>& d, double scale = 1, index_t pad = 0) {
+  const index_t n = index_t(d.size());
+  HostMatrix<Wide<T>> A(n, n);
+  for (index_t j = 0; j < n; ++j) A(j, j) = d[j];
+  for (int side = 0; side < 2; ++side) {
+    for (int k = 0; k < 3 && n > 1; ++k) reflect_rows(random, A);
+    A = transformed(Op::ConjTranspose, A);
+  }
+  for (auto& x : A.storage) x *= scale;
+  return narrow<T>(A, pad);
+}
+
+/// Q diag(d) Q^H with a random unitary Q, times scale: both triangles.
+template <Scalar T>
+HostMatrix<T> with_eigenvalues(Random& random, const std::vector<double>& d, double scale = 1, index_t pad = 0) {
+  const index_t n = index_t(d.size());
+  HostMatrix<Wide<T>> Q(n, n);
+  for (index_t j = 0; j < n; ++j) Q(j, j) = 1;
+  for (int k = 0; k < 3 && n > 1; ++k) reflect_rows(random, Q);
+  auto D = Q;
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = 0; i < n; ++i) D(i, j) *= d[j];
+  auto A = product(D, transformed(Op::ConjTranspose, Q));
+  for (index_t j = 0; j < n; ++j) {
+    A(j, j) = real(A(j, j)) * scale;
+    for (index_t i = j + 1; i < n; ++i) set_hermitian<Wide<T>>(A, i, j, A(i, j) * scale);
+  }
+  return narrow<T>(A, pad);
+}
+
+/// The smallest and the largest scale at which LAPACK tests its routines.
+template <Scalar T> double tiny_scale() { return 0.25 * (double(std::numeric_limits<real_t<T>>::min()) / eps<T>); }
+template <Scalar T> double huge_scale() { return 1 / tiny_scale<T>(); }
+
+template <class T> void zero_row_and_column(HostMatrix<T>& A, index_t k) {
+  for (index_t i = 0; i < A.rows; ++i) A(i, k) = A(k, i) = T(0);
+}
+
+}  // namespace trifactor::test

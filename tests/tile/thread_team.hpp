@@ -1,0 +1,96 @@
+// Teams of real threads, so that the thread sanitizer sees what a GPU's threads would do.
+#pragma once
+
+#include <tile/team.hpp>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace trifactor::tile_test {
+
+/// A mutex and a condition variable rather than std::barrier: the sanitizer intercepts both wherever they are compiled,
+/// while a standard library may keep the barrier's waiting loop in its own, uninstrumented binary.
+class Barrier {
+ public:
+  explicit Barrier(int size) : size(size) {}
+
+  void arrive_and_wait() {
+    std::unique_lock lock(mutex);
+    const long my_phase = phase;
+    if (++arrived == size) {
+      arrived = 0, ++phase;
+      all_arrived.notify_all();
+    } else {
+      all_arrived.wait(lock, [&] { return phase != my_phase; });
+    }
+  }
+
+ private:
+  std::mutex mutex;
+  std::condition_variable all_arrived;
+  const int size;
+  int arrived = 0;
+  long phase = 0;
+};
+
+/// One rank of a team of threads that share a barrier.
+class ThreadTeam {
+ public:
+  ThreadTeam(int rank, int size, Barrier& barrier) : my_rank(rank), my_size(size), barrier(&barrier) {}
+
+  int rank() const { return my_rank; }
+  int size() const { return my_size; }
+  void sync() const { barrier->arrive_and_wait(); }
+
+ private:
+  int my_rank, my_size;
+  Barrier* barrier;
+};
+
+/// A team that forgets every sync.
+class BrokenTeam {
+ public:
+  BrokenTeam(int rank, int size, Barrier&) : my_rank(rank), my_size(size) {}
+
+  int rank() const { return my_rank; }
+  int size() const { return my_size; }
+  void sync() const {}
+
+ private:
+  int my_rank, my_size;
+};
+
+/// A ThreadTeam that forgets one sync, counted from 0, on all ranks alike.
+class ForgetfulTeam {
+ public:
+  ForgetfulTeam(const ThreadTeam& team, int forgotten) : team(team), forgotten(forgotten) {}
+
+  int rank() const { return team.rank(); }
+  int size() const { return team.size(); }
+  void sync() const {
+    if (calls++ != forgotten) team.sync();
+  }
+  /// How many syncs this rank has called.
+  int count() const { return calls; }
+
+ private:
+  ThreadTeam team;
+  int forgotten;
+  mutable int calls = 0;
+};
+
+/// Calls f(team) on every rank of a team of `size` threads, and returns when all are done.
+template <class G = ThreadTeam, class F>
+void run_team(int size, F f) {
+  Barrier barrier(size);
+  std::vector<std::thread> threads;
+  threads.reserve(size);
+  for (int rank = 0; rank < size; ++rank) threads.emplace_back([&, rank] { f(G(rank, size, barrier)); });
+  for (auto& thread : threads) thread.join();
+}
+
+static_assert(tile::Team<ThreadTeam> && tile::Team<BrokenTeam> && tile::Team<ForgetfulTeam>);
+
+}  // namespace trifactor::tile_test

@@ -1,0 +1,321 @@
+// Tuning rows: their syntax, which one is in force, and what a wrong one says.
+#include <trifactor/error.hpp>
+#include <tuning/embedded.hpp>
+#include <tuning/rows.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <limits>
+
+#include <unistd.h>
+
+namespace trifactor::tuning {
+namespace {
+
+using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::ValueTuning;
+
+constexpr std::string_view h200[] = {"sm_90", "cuda", "any"};
+constexpr std::string_view arm[] = {"aarch64", "host", "any"};
+constexpr index_t huge = std::numeric_limits<index_t>::max();
+
+Table table_of(const std::string& text, const std::string& name = "rows.txt") {
+  Table table;
+  const TextFile file{name, text};
+  table.add({&file, 1});
+  return table;
+}
+
+/// The nb of a Cholesky factorization in double on an H200.
+index_t nb_of(const Table& table, index_t n = 100, index_t count = 1, std::string_view scalar = "f64") {
+  return table.find<CholeskyTuning>(h200, scalar, n, count, "").nb;
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const InvalidArgument& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+void expect_parts(const std::string& message, std::initializer_list<std::string_view> parts) {
+  for (const auto part : parts) EXPECT_NE(message.find(part), message.npos) << "no " << part << " in: " << message;
+}
+
+TEST(TuningRows, NoRowMeansTheDefaultsOfTheStruct) {
+  const Table empty, other = table_of("sm_80 cholesky any : nb=7\nany lu any : nb=8\n");
+  for (const Table& table : {empty, other}) {
+    const auto t = table.find<CholeskyTuning>(h200, "f64", 100, 1, "");
+    EXPECT_EQ(t.nb, CholeskyTuning{}.nb);
+    EXPECT_EQ(t.whole, CholeskyTuning{}.whole);
+    EXPECT_EQ(t.looking, CholeskyTuning{}.looking);
+  }
+}
+
+TEST(TuningRows, FirstMatchWins) {
+  const Table table = table_of(
+      "sm_90 cholesky f64 n<=50 : nb=1\nsm_90 cholesky f64 : nb=2\nsm_90 cholesky f64 : nb=3\n");
+  EXPECT_EQ(nb_of(table, 50), 1);
+  EXPECT_EQ(nb_of(table, 51), 2);
+}
+
+TEST(TuningRows, OnlyTheFirstMatchSetsFields) {
+  const Table table = table_of("sm_90 cholesky f64 : leaf=5\nsm_90 cholesky f64 : nb=3\n");
+  EXPECT_EQ(nb_of(table), CholeskyTuning{}.nb);
+}
+
+TEST(TuningRows, MostSpecificArchitectureComesFirstWhateverTheOrderOfLines) {
+  const Table table = table_of(
+      "any cholesky any : nb=4\ncuda cholesky any : nb=3\nhost cholesky any : nb=9\n"
+      "sm_90 cholesky any n>=10 : nb=2\nsm_90a cholesky any n>=20 : nb=1\n");
+  constexpr std::string_view chain[] = {"sm_90a", "sm_90", "cuda", "any"};
+  const auto nb = [&](index_t n) { return table.find<CholeskyTuning>(chain, "f64", n, 1, "").nb; };
+  EXPECT_EQ(nb(20), 1);
+  EXPECT_EQ(nb(10), 2);
+  EXPECT_EQ(nb(9), 3);
+  EXPECT_EQ(table.find<CholeskyTuning>(arm, "f64", 20, 1, "").nb, 9);
+  EXPECT_EQ(table.find<CholeskyTuning>(std::span(h200).last(1), "f64", 20, 1, "").nb, 4);
+}
+
+TEST(TuningRows, EarlierFilesComeBeforeLaterOnesForEveryArchitecture) {
+  Table table;
+  const TextFile first{"mine.txt", "any cholesky any n<10 : nb=1\n"};
+  const TextFile second{"sm_90.txt", "sm_90 cholesky f64 : nb=2\n"};
+  table.add({&first, 1});
+  table.add({&second, 1});
+  EXPECT_EQ(nb_of(table, 9), 1);
+  EXPECT_EQ(nb_of(table, 10), 2);
+}
+
+TEST(TuningRows, AScalarMatchesItselfAndAnyMatchesAll) {
+  const Table table = table_of("sm_90 cholesky c32 : nb=1\nsm_90 cholesky f64 : nb=2\nsm_90 cholesky any : nb=3\n");
+  EXPECT_EQ(nb_of(table, 1, 1, "c32"), 1);
+  EXPECT_EQ(nb_of(table, 1, 1, "f64"), 2);
+  EXPECT_EQ(nb_of(table, 1, 1, "f32"), 3);
+  EXPECT_EQ(nb_of(table, 1, 1, "c64"), 3);
+}
+
+TEST(TuningRows, EveryRelationHoldsOnTheRightSideOfItsBound) {
+  struct { const char* condition; bool below, at, above; } const cases[] = {
+      {"<", true, false, false}, {"<=", true, true, false}, {"=", false, true, false},
+      {">=", false, true, true}, {">", false, false, true},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.condition);
+    const Table by_n = table_of("any cholesky any n" + std::string(c.condition) + "8 : nb=1\n");
+    const Table by_count = table_of("any cholesky any count" + std::string(c.condition) + "8 : nb=1\n");
+    for (const auto& [value, holds] : {std::pair<index_t, bool>{7, c.below}, {8, c.at}, {9, c.above}}) {
+      EXPECT_EQ(nb_of(by_n, value, 8) == 1, holds) << value;
+      EXPECT_EQ(nb_of(by_count, 8, value) == 1, holds) << value;
+    }
+  }
+}
+
+TEST(TuningRows, AllConditionsMustHold) {
+  const Table table = table_of("any cholesky any n>4 n<=8 count>=100 : nb=1\n");
+  EXPECT_EQ(nb_of(table, 5, 100), 1);
+  EXPECT_NE(nb_of(table, 4, 100), 1);
+  EXPECT_NE(nb_of(table, 9, 100), 1);
+  EXPECT_NE(nb_of(table, 5, 99), 1);
+}
+
+TEST(TuningRows, SizesPast32BitsAreCompared) {
+  const Table table = table_of("any cholesky any n>=4294967297 : nb=1\n");
+  EXPECT_EQ(nb_of(table, index_t(1) << 33), 1);
+  EXPECT_EQ(nb_of(table, huge), 1);
+  EXPECT_NE(nb_of(table, 1), 1);
+}
+
+TEST(TuningRows, EveryFieldReachesItsMember) {
+  const Table table = table_of(
+      "any cholesky any : whole=1 interleaved=2 nb=3 leaf=4 looking=left\nany lu any : whole=5 nb=6 leaf=7\n"
+      "any solve any : nb=8\nany value any : gpu_from=9\n");
+  const auto c = table.find<CholeskyTuning>(arm, "f32", 1, 1, "");
+  EXPECT_EQ(c.whole, 1);
+  EXPECT_EQ(c.interleaved, 2);
+  EXPECT_EQ(c.nb, 3);
+  EXPECT_EQ(c.leaf, 4);
+  EXPECT_EQ(c.looking, Looking::Left);
+  const auto l = table.find<LuTuning>(arm, "f32", 1, 1, "");
+  EXPECT_EQ(l.whole, 5);
+  EXPECT_EQ(l.nb, 6);
+  EXPECT_EQ(l.leaf, 7);
+  EXPECT_EQ(table.find<SolveTuning>(arm, "f32", 1, 1, "").nb, 8);
+  EXPECT_EQ(table.find<ValueTuning>(arm, "f32", 1, 1, "").gpu_from, 9);
+}
+
+TEST(TuningRows, BlanksCommentsAndCarriageReturnsDoNotMatter) {
+  const Table table = table_of(
+      "# a comment : nb=9\r\n\r\n   \t\n  sm_90\tcholesky  f64 n<=8:nb=1 \t looking=left# : nb=2, evidence\r\n"
+      "sm_90 cholesky f64 : nb=3");
+  EXPECT_EQ(nb_of(table, 8), 1);
+  EXPECT_EQ(nb_of(table, 9), 3);
+  const auto rows = table.list();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].text, "sm_90\tcholesky  f64 n<=8:nb=1 \t looking=left# : nb=2, evidence");
+  EXPECT_EQ(rows[0].source, "rows.txt:4");
+  EXPECT_EQ(rows[1].source, "rows.txt:5");
+}
+
+TEST(TuningRows, ListIsInTheOrderOfTrial) {
+  Table table;
+  const TextFile mine[] = {{"mine.txt", "any lu any : nb=1\nsm_90 lu any : nb=2\n"}};
+  const TextFile embedded[] = {{"a.txt", "any lu any : nb=3\n"}, {"c.txt", "cuda lu f64 : nb=4\ncuda lu any : nb=5\n"},
+                               {"s.txt", "sm_90 lu any : nb=6\n"}};
+  table.add(mine);
+  table.add(embedded);
+  std::string order;
+  for (const TuningRow& row : table.list()) order += row.source + ' ';
+  EXPECT_EQ(order, "mine.txt:2 mine.txt:1 s.txt:1 c.txt:1 c.txt:2 a.txt:1 ");
+}
+
+TEST(TuningOverrides, ComeAfterTheRowAndLeaveItsOtherFields) {
+  const Table table = table_of("any cholesky any : nb=1 leaf=2\n");
+  const auto t = table.find<CholeskyTuning>(arm, "f64", 5, 1, "  looking=left nb=3\t");
+  EXPECT_EQ(t.nb, 3);
+  EXPECT_EQ(t.leaf, 2);
+  EXPECT_EQ(t.looking, Looking::Left);
+  EXPECT_EQ(table.find<CholeskyTuning>(arm, "f64", 5, 1, "nb=3 nb=4").nb, 4);
+  EXPECT_EQ(table.find<CholeskyTuning>(arm, "f64", 5, 1, "").nb, 1);
+}
+
+TEST(TuningOverrides, SmallestValuesAreTaken) {
+  const Table table;
+  const auto t = table.find<CholeskyTuning>(arm, "f64", 5, 1, "whole=0 interleaved=0 nb=1 leaf=1");
+  EXPECT_EQ(t.whole, 0);
+  EXPECT_EQ(t.nb, 1);
+  EXPECT_EQ(table.find<ValueTuning>(arm, "f64", 5, 1, "gpu_from=0").gpu_from, 0);
+}
+
+TEST(TuningOverrides, AWrongOneNamesTheWordTheRuleAndTheFields) {
+  const Table table;
+  for (const char* wrong : {"nb", "nb=", "nb=0", "nb=-1", "nb=1.5", "nb=12x", "nb=x", "nb=0x10",
+                            "nb=99999999999999999999", "nb=8,leaf=4", "nb:8", "nb==8", "=8", "=", "leaf=0", "whole=-1",
+                            "interleaved=-1", "looking=up", "looking=", "looking=1", "looking=Left", "block=8",
+                            "NB=8"}) {
+    const auto message = message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, wrong); });
+    expect_parts(message, {'"' + std::string(wrong) + '"', "whole, interleaved, nb, leaf, looking", "cholesky"});
+  }
+  expect_parts(message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, "leaf=4 nb=0"); }),
+               {"\"nb=0\"", "nb must be a whole number of at least 1, not \"0\""});
+  expect_parts(message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, "looking=up"); }),
+               {"looking must be one of left, right, not \"up\""});
+  expect_parts(message_of([&] { table.find<LuTuning>(arm, "f64", 5, 1, "looking=left"); }),
+               {"there is no field \"looking\"", "the fields of lu are whole, nb, leaf"});
+}
+
+TEST(TuningRows, AWrongLineNamesTheFileTheLineAndTheRule) {
+  struct { const char* line; const char* rule; } const cases[] = {
+      {"sm_90 cholesky f64 nb=128", "no colon"},
+      {"sm_90 cholesky f64 # : nb=128", "no colon"},
+      {"sm_90 cholesky : nb=128", "an architecture, an operation and a scalar"},
+      {": nb=128", "an architecture, an operation and a scalar"},
+      {"sm_90 qr f64 : nb=128", "the operations are cholesky, lu, solve, value"},
+      {"sm_90 cholesky double : nb=128", "the scalars are f32, f64, c32, c64, any"},
+      {"sm_90 cholesky f64 m<=8 : nb=128", "\"m<=8\" is no condition"},
+      {"sm_90 cholesky f64 n : nb=128", "\"n\" is no condition"},
+      {"sm_90 cholesky f64 n <= 8 : nb=128", "\"n\" is no condition"},
+      {"sm_90 cholesky f64 n<=x : nb=128", "\"n<=x\" must compare with a whole number"},
+      {"sm_90 cholesky f64 n<=-1 : nb=128", "\"n<=-1\" must compare with a whole number"},
+      {"sm_90 cholesky f64 n==8 : nb=128", "\"n==8\" must compare with a whole number"},
+      {"sm_90 cholesky f64 n< : nb=128", "\"n<\" must compare with a whole number"},
+      {"sm_90 cholesky f64 n>9223372036854775807 : nb=128", "from 0 to 2^63 - 2"},
+      {"sm_90 cholesky f64 n>4 n<5 : nb=128", "no n fits"},
+      {"sm_90 cholesky f64 count<0 : nb=128", "no count fits"},
+      {"sm_90 cholesky f64 :", "sets nothing"},
+      {"sm_90 cholesky f64 : nb=0", "nb must be a whole number of at least 1, not \"0\""},
+      {"sm_90 solve f64 : leaf=8", "the fields of solve are nb"},
+      {"sm_90 cholesky f64 : nb=8 : leaf=8", "\":\""},
+  };
+  for (const auto& c : cases) {
+    const std::string text = "# comment\n\nany lu any : nb=1\n" + std::string(c.line) + "\nany lu any : nb=2\n";
+    expect_parts(message_of([&] { table_of(text, "some/file.txt"); }), {"some/file.txt:4: ", c.rule});
+  }
+}
+
+class UserFile : public ::testing::Test {
+ protected:
+  std::string name = ::testing::TempDir() + "trifactor_rows_test_" + std::to_string(::getpid()) + ".txt";
+  void write(std::string_view text) { std::ofstream(name) << text; }
+  ~UserFile() override { std::remove(name.c_str()); }
+};
+
+TEST_F(UserFile, ComesBeforeTheEmbeddedRows) {
+  write("any cholesky any n<10 : nb=77\nany value any : gpu_from=5\n");
+  const Table table = load(name.c_str());
+  EXPECT_EQ(nb_of(table, 9), 77);
+  EXPECT_EQ(table.find<ValueTuning>(h200, "f64", 1, 1, "").gpu_from, 5);
+  EXPECT_EQ(nb_of(table, 10), nb_of(load(nullptr), 10));
+  ASSERT_EQ(table.list().size(), load(nullptr).list().size() + 2);
+  EXPECT_EQ(table.list()[0].source, name + ":1");
+}
+
+TEST_F(UserFile, ThatIsEmptyAddsNothing) {
+  write("");
+  EXPECT_EQ(load(name.c_str()).list().size(), load(nullptr).list().size());
+}
+
+TEST_F(UserFile, ThatIsMissingOrAFolderIsNamed) {
+  expect_parts(message_of([&] { load(name.c_str()); }), {"TRIFACTOR_TUNING", name, "No such file"});
+  const auto folder = ::testing::TempDir();
+  expect_parts(message_of([&] { load(folder.c_str()); }), {"TRIFACTOR_TUNING", folder, "Is a directory"});
+}
+
+TEST_F(UserFile, WithAWrongLineIsNamed) {
+  write("any cholesky any : nb=8\nany cholesky any : nb=none\n");
+  expect_parts(message_of([&] { load(name.c_str()); }), {name + ":2: ", "\"nb=none\""});
+}
+
+TEST_F(UserFile, IsReadFromTheEnvironmentAndThrowsAtEveryUse) {
+  // In a child process, because a process reads the variable once.
+  write("any cholesky any : nb=none\n");
+  const auto child = [&] {
+    ::setenv("TRIFACTOR_TUNING", name.c_str(), 1);
+    const auto use = [] { find<CholeskyTuning>(h200, "f64", 1, 1, ""); };
+    const bool both_named = message_of(use).find(name) != std::string::npos &&
+                            message_of([] { tuning_rows(); }).find(name) != std::string::npos;
+    write("any cholesky any : nb=77\n");
+    const bool read_at_last = find<CholeskyTuning>(h200, "f64", 1, 1, "leaf=3").nb == 77;
+    std::remove(name.c_str());  // _Exit runs no destructor, nor a second search for leaks
+    std::_Exit(both_named && read_at_last ? 0 : 1);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(EmbeddedRows, ParseAndSayWhereTheyComeFrom) {
+  const auto rows = load(nullptr).list();
+  EXPECT_GT(embedded_file_count, 0);
+  EXPECT_FALSE(rows.empty());
+  for (const TuningRow& row : rows) {
+    EXPECT_TRUE(row.source.starts_with("tuning/")) << row.source;
+    EXPECT_NE(row.source.find(".txt:"), std::string::npos) << row.source;
+  }
+}
+
+TEST(EmbeddedRows, EachSaysWhatItIsBasedOn) {
+  for (const TuningRow& row : load(nullptr).list())
+    EXPECT_NE(row.text.find('#'), std::string::npos) << row.source << ": " << row.text;
+}
+
+TEST(EmbeddedRows, NoneIsHiddenBehindAnEarlierOneWithoutConditions) {
+  const Table table = load(nullptr);
+  std::vector<std::string> closed;  // "architecture operation scalar" for which every call has matched already
+  for (const TuningRow& listed : table.list()) {
+    const Row row = parse_rows(listed.text, listed.source).front();
+    const auto key = row.architecture + ' ' + std::string(row.operation->name) + ' ';
+    for (const auto& scalar : {row.scalar, std::string("any")})
+      EXPECT_EQ(std::count(closed.begin(), closed.end(), key + scalar), 0) << listed.source << " is never reached";
+    const bool always = row.n.holds(0) && row.n.holds(huge) && row.count.holds(0) && row.count.holds(huge);
+    if (always) closed.push_back(key + row.scalar);
+  }
+}
+
+}  // namespace
+}  // namespace trifactor::tuning

@@ -1,0 +1,214 @@
+// Rows for Cholesky of many small matrices: strided, by pointers, or of different sizes.
+#include "bench.hpp"
+#include "failure.hpp"
+#include "flops.hpp"
+#include "memory.hpp"
+#include "random_matrix.hpp"
+#include "residual.hpp"
+#include "scalars.hpp"
+
+#include <fmt/core.h>
+#include <trifactor/trifactor.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace program {
+namespace {
+
+constexpr index_t fixed_size_count = 10000;   // items of the fixed-size batches that a ragged one is compared with
+constexpr std::size_t most_fixed_sizes = 64;  // measured; times between them are interpolated
+
+/// Positive definite matrices one after the other, each with ld = its size, and where each starts.
+template <Scalar T>
+struct Items {
+  Items(std::vector<int> sizes_of_items, std::uint64_t seed) : sizes(std::move(sizes_of_items)), offsets(sizes.size()) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) offsets[i] = total, total += index_t(sizes[i]) * sizes[i];
+    require_memory("this batch", 3.1 * double(total) * sizeof(T));
+    values = Buffer<T>(total);
+#pragma omp parallel for schedule(dynamic, 16)
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      for (index_t j = 0; j < sizes[i]; ++j)
+        fill_positive_definite_column<T>({values.data() + offsets[i], sizes[i], sizes[i], sizes[i]}, j,
+                                         seed + i * 7919);
+  }
+  MatrixView<const T> item(std::size_t i, const T* data) const {
+    return {data + offsets[i], sizes[i], sizes[i], sizes[i]};
+  }
+
+  std::vector<int> sizes;
+  std::vector<index_t> offsets;
+  index_t total = 0;
+  Buffer<T> values;
+};
+
+/// Items in a queue's memory, with what each kind of batch needs to name them.
+template <Scalar T>
+class BatchOperands {
+ public:
+  BatchOperands(Queue& queue, Queue& host, const Items<T>& items)
+      : operands(queue, host, items.values.data(), items.total),
+        queue_(queue),
+        count_(index_t(items.sizes.size())),
+        largest_(items.sizes.empty() ? 0 : *std::max_element(items.sizes.begin(), items.sizes.end())),
+        info_(queue, count_),
+        sizes_(queue, count_) {
+    trifactor::copy(host, items.sizes.data(), queue, sizes_.data(), count_);
+    std::vector<T*> starts(items.sizes.size());
+    for (int k = 0; k < 2; ++k) {
+      for (std::size_t i = 0; i < starts.size(); ++i) starts[i] = operands.buffer(k) + items.offsets[i];
+      pointers_[k] = Buffer<T*>(queue, count_);
+      trifactor::copy(host, static_cast<T* const*>(starts.data()), queue, pointers_[k].data(), count_);
+    }
+  }
+
+  T* const* pointers(int k) const { return pointers_[k].data(); }
+  const Buffer<int>& info() const { return info_; }
+
+  /// The call that factors buffer k and returns when that is complete. Scratch memory is reserved now.
+  std::function<void(int k)> cholesky(const std::string& kind, Uplo uplo, const trifactor::CholeskyOptions& options) {
+    const index_t n = largest_;
+    if (kind == "strided")
+      return call(uplo, options,
+                  [=, this](int k) { return trifactor::StridedBatch<T>{operands.buffer(k), n, n, n, n * n, count_}; });
+    if (kind == "pointers")
+      return call(uplo, options, [=, this](int k) { return trifactor::PointerBatch<T>{pointers(k), n, n, n, count_}; });
+    return call(uplo, options, [=, this](int k) {
+      return trifactor::RaggedBatch<T>{pointers(k), sizes_.data(), sizes_.data(), sizes_.data(), count_, n, n};
+    });
+  }
+
+  Operands<T> operands;
+
+ private:
+  template <class View>
+  std::function<void(int k)> call(Uplo uplo, const trifactor::CholeskyOptions& options, View view) {
+    queue_.reserve(trifactor::cholesky_scratch(queue_, uplo, view(0), options));
+    return [=, this](int k) {
+      trifactor::cholesky(queue_, uplo, view(k), info_.data(), options);
+      queue_.sync();
+    };
+  }
+
+  Queue& queue_;
+  index_t count_, largest_;
+  Buffer<int> info_, sizes_;
+  Buffer<T*> pointers_[2];
+};
+
+std::vector<int> item_sizes(const BenchOptions& o, index_t n) {
+  std::vector<int> sizes(std::size_t(o.count), int(n));
+  if (o.sizes == "uniform")
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      sizes[i] = 1 + int(std::min(double(n - 1), (random_number(o.seed, i) + 1) / 2 * double(n)));
+  return sizes;
+}
+
+/// The largest residual ratio of all items.
+template <Scalar T>
+double worst_ratio(Uplo uplo, const Items<T>& items, const T* factors) {
+  double worst = 0;
+  bool nan = false;
+#pragma omp parallel for schedule(dynamic, 16) reduction(max : worst) reduction(|| : nan)
+  for (std::size_t i = 0; i < items.sizes.size(); ++i) {
+    const double ratio = cholesky_probe<T>(uplo, items.item(i, items.values.data()), items.item(i, factors));
+    nan = nan || !(ratio == ratio);
+    worst = std::max(worst, ratio);
+  }
+  return nan ? std::numeric_limits<double>::quiet_NaN() : worst;
+}
+
+void require_success(Bench& bench, const Buffer<int>& info) {
+  const OnHost<int> on_host(bench.queue, bench.host, info.data(), info.size());
+  for (index_t i = 0; i < info.size(); ++i)
+    if (const int code = on_host.data()[i]; code != 0)
+      throw MatrixError(fmt::format("cholesky failed at item {} with info = {}", i, code));
+}
+
+/// Seconds of a batch of these sizes, from a few runs.
+template <Scalar T>
+double quick_seconds(Bench& bench, const std::string& kind, std::vector<int> sizes) {
+  const BenchOptions& o = bench.options;
+  const Items<T> items(std::move(sizes), o.seed);
+  BatchOperands<T> operands(bench.queue, bench.host, items);
+  const auto factor = operands.cholesky(kind, o.triangle(), {.mode = o.panels(), .tuning = o.tuning});
+  Turn<T> turn(operands.operands);
+  return trifactor::measure({[&] { factor(turn.index()); }, [&] { turn.restore(); }},
+                            {.warmups = 1, .min_runs = 3, .max_runs = 20, .max_seconds = 0.2})
+      .seconds;
+}
+
+/// The sum over all items of the time per item of a fixed-size batch of that item's size.
+template <Scalar T>
+double fixed_size_sum(Bench& bench, const std::vector<int>& sizes) {
+  std::map<int, double> occurrences;
+  for (const int n : sizes) occurrences[n] += 1;
+  std::vector<int> distinct;
+  for (const auto& [n, _] : occurrences) distinct.push_back(n);
+  const std::size_t step = (distinct.size() + most_fixed_sizes - 1) / most_fixed_sizes;
+  std::map<int, double> measured;  // size -> seconds of an item
+  for (std::size_t k = 0; k < distinct.size(); ++k)
+    if (k % step == 0 || k + 1 == distinct.size())
+      measured[distinct[k]] = quick_seconds<T>(bench, "strided", std::vector<int>(fixed_size_count, distinct[k])) /
+                              double(fixed_size_count);
+  double sum = 0;
+  for (const auto& [n, times] : occurrences) {
+    const auto above = measured.lower_bound(n);
+    const auto below = above->first == n ? above : std::prev(above);
+    const double weight = above == below ? 0 : double(n - below->first) / double(above->first - below->first);
+    sum += times * std::lerp(below->second, above->second, weight);
+  }
+  return sum;
+}
+
+}  // namespace
+
+template <Scalar T>
+Row bench_batch(Bench& bench, index_t n) {
+  const BenchOptions& o = bench.options;
+  const Uplo uplo = o.triangle();
+  const Items<T> items(item_sizes(o, n), o.seed);
+  BatchOperands<T> operands(bench.queue, bench.host, items);
+  const auto factor = operands.cholesky(o.kind, uplo, {.mode = o.panels(), .tuning = o.tuning});
+
+  const auto peer = make_peer<T>(bench);
+  std::optional<BatchOperands<T>> apart;  // where the peer works in another memory
+  if (peer && peer->queue().is_cuda() != bench.queue.is_cuda()) apart.emplace(peer->queue(), bench.host, items);
+  BatchOperands<T>& peers_operands = apart ? *apart : operands;
+  Turn<T> ours(operands.operands), peers(peers_operands.operands);
+  typename Peer<T>::OnItems peers_call;
+  if (peer)
+    peers_call = peer->cholesky_batch(uplo, items.sizes, [&] {
+      peers.restore();
+      return peers_operands.pointers(peers.index());
+    });
+  Contender theirs;
+  if (peers_call) theirs = {[&] { peers_call(peers_operands.pointers(peers.index())); }, [&] { peers.restore(); }};
+
+  Row row = start_row(bench, scalar_name<T>, n);
+  row.kind = o.kind;
+  row.uplo = o.uplo;
+  row.count = o.count;
+  for (const int size : items.sizes) row.flops += cholesky_flops<T>(size), row.columns += size;
+  if (peers_call) row.peer = peer->name();
+  measure_row(o, row, {[&] { factor(ours.index()); }, [&] { ours.restore(); }}, theirs);
+  if (peers_call) peer->check();
+
+  ours.restore(), factor(ours.index());
+  require_success(bench, operands.info());
+  const OnHost<T> factors(bench.queue, bench.host, ours.data(), items.total);
+  row.residual = worst_ratio(uplo, items, factors.data());
+  if (o.is_ragged() && !items.sizes.empty()) {
+    row.fixed_sum_seconds = fixed_size_sum<T>(bench, items.sizes);
+    row.largest_seconds = quick_seconds<T>(bench, o.kind, {*std::max_element(items.sizes.begin(), items.sizes.end())});
+  }
+  return row;
+}
+
+#define TRIFACTOR_BENCH_BATCH(T) template Row bench_batch<T>(Bench&, index_t);
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_BENCH_BATCH)
+
+}  // namespace program

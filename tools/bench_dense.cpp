@@ -1,0 +1,189 @@
+// Rows for one matrix: Cholesky, LU, and solves with either.
+#include "bench.hpp"
+#include "failure.hpp"
+#include "flops.hpp"
+#include "memory.hpp"
+#include "random_matrix.hpp"
+#include "residual.hpp"
+#include "scalars.hpp"
+
+#include <fmt/core.h>
+#include <trifactor/trifactor.hpp>
+
+#include <optional>
+
+namespace program {
+namespace {
+
+/// The same operands for both sides of the comparison, in one memory where that is possible.
+template <Scalar T>
+struct Sides {
+  Sides(Bench& bench, Peer<T>* peer, const T* values, index_t size) : ours(bench.queue, bench.host, values, size) {
+    if (peer && peer->queue().is_cuda() != bench.queue.is_cuda())
+      apart.emplace(peer->queue(), bench.host, values, size);
+  }
+  Operands<T>& peers() { return apart ? *apart : ours; }
+
+  Operands<T> ours;
+  std::optional<Operands<T>> apart;  // where the peer works in another memory
+};
+
+template <Scalar T>
+MatrixView<T> square(T* data, index_t n) {
+  return {data, n, n, n};
+}
+
+/// Throws OutOfMemory unless the host has room for that many matrices.
+template <Scalar T>
+void require_copies(double matrices, index_t n) {
+  require_memory("this row", matrices * double(n) * double(n) * sizeof(T));
+}
+
+/// Throws when a factorization of a matrix that has one reports otherwise.
+void require_success(Bench& bench, const char* what, const Buffer<int>& info) {
+  const OnHost<int> on_host(bench.queue, bench.host, info.data(), 1);
+  if (*on_host.data() != 0) throw MatrixError(fmt::format("{} failed with info = {}", what, *on_host.data()));
+}
+
+}  // namespace
+
+template <Scalar T>
+Row bench_cholesky(Bench& bench, index_t n) {
+  const BenchOptions& o = bench.options;
+  Queue& q = bench.queue;
+  const Uplo uplo = o.triangle();
+  const trifactor::CholeskyOptions options{.mode = o.panels(), .tuning = o.tuning};
+  require_copies<T>(3.1, n);
+  Matrix<T> A(n, n);
+  fill_positive_definite(A.view(), o.seed);
+  const auto peer = make_peer<T>(bench);
+  Sides<T> sides(bench, peer.get(), A.data(), n * n);
+  Turn<T> ours(sides.ours), peers(sides.peers());
+  Buffer<int> info(q, 1);
+  q.reserve(trifactor::cholesky_scratch(q, uplo, square(ours.data(), n), options));
+
+  const auto restore = [&] { ours.restore(); };
+  const auto factor = [&] { trifactor::cholesky(q, uplo, square(ours.data(), n), info.data(), options), q.sync(); };
+  Contender theirs;
+  if (peer) theirs = {[&, call = peer->cholesky(uplo, n)] { call(square(peers.data(), n)); }, [&] { peers.restore(); }};
+  Row row = start_row(bench, scalar_name<T>, n);
+  row.uplo = o.uplo;
+  row.flops = cholesky_flops<T>(double(n));
+  row.columns = double(n);
+  if (peer) row.peer = peer->name();
+  measure_row(o, row, {factor, restore}, theirs);
+  if (peer) peer->check();
+
+  restore(), factor();
+  require_success(bench, "cholesky", info);
+  const OnHost<T> L(q, bench.host, ours.data(), n * n);
+  row.residual = cholesky_ratio<T>(uplo, A.view(), {L.data(), n, n, n});
+  return row;
+}
+
+template <Scalar T>
+Row bench_lu(Bench& bench, index_t n) {
+  const BenchOptions& o = bench.options;
+  Queue& q = bench.queue;
+  const trifactor::LuOptions options{.mode = o.panels(), .tuning = o.tuning};
+  require_copies<T>(3.1, n);
+  Matrix<T> A(n, n);
+  fill_random(A.view(), o.seed);
+  const auto peer = make_peer<T>(bench);
+  Sides<T> sides(bench, peer.get(), A.data(), n * n);
+  Turn<T> ours(sides.ours), peers(sides.peers());
+  Buffer<int> info(q, 1), pivots(q, n);
+  q.reserve(trifactor::lu_scratch(q, square(ours.data(), n), options));
+
+  const auto restore = [&] { ours.restore(); };
+  const auto factor = [&] { trifactor::lu(q, square(ours.data(), n), pivots.data(), info.data(), options), q.sync(); };
+  Contender theirs;
+  if (peer) theirs = {[&, call = peer->lu(n)] { call(square(peers.data(), n)); }, [&] { peers.restore(); }};
+  Row row = start_row(bench, scalar_name<T>, n);
+  row.flops = lu_flops<T>(double(n));
+  row.columns = double(n);
+  if (peer) row.peer = peer->name();
+  measure_row(o, row, {factor, restore}, theirs);
+  if (peer) peer->check();
+
+  restore(), factor();
+  require_success(bench, "lu", info);
+  const OnHost<T> LU(q, bench.host, ours.data(), n * n);
+  const OnHost<int> exchanged(q, bench.host, pivots.data(), n);
+  row.residual = lu_ratio<T>(A.view(), {LU.data(), n, n, n}, {exchanged.data(), std::size_t(n)});
+  return row;
+}
+
+template <Scalar T>
+Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
+  const BenchOptions& o = bench.options;
+  Queue& q = bench.queue;
+  const Uplo uplo = o.triangle();
+  const bool by_cholesky = o.method == "cholesky";
+  require_copies<T>(3.1 + 4 * double(nrhs) / double(n), n);
+  Matrix<T> A(n, n), B(n, nrhs);
+  if (by_cholesky)
+    fill_positive_definite(A.view(), o.seed);
+  else
+    fill_random(A.view(), o.seed);
+  fill_random(B.view(), o.seed + 1);
+  const auto peer = make_peer<T>(bench);
+  Sides<T> factors(bench, peer.get(), A.data(), n * n);
+  Sides<T> sides(bench, peer.get(), B.data(), n * nrhs);
+  Turn<T> ours(sides.ours), peers(sides.peers());
+  const auto columns = [&](T* X) { return MatrixView<T>{X, n, nrhs, n}; };
+
+  // Each side solves with its own factor: ours in buffer 0, the peer's in buffer 1.
+  factors.ours.restore(0), factors.peers().restore(1);
+  const MatrixView<T> factor = square(factors.ours.buffer(0), n), peers_factor = square(factors.peers().buffer(1), n);
+  Buffer<int> info(q, 1), pivots(q, n);
+  if (by_cholesky)
+    trifactor::cholesky(q, uplo, factor, info.data(), {.mode = o.panels(), .tuning = o.tuning});
+  else
+    trifactor::lu(q, factor, pivots.data(), info.data(), {.mode = o.panels(), .tuning = o.tuning});
+  q.sync();
+  require_success(bench, o.method.c_str(), info);
+  if (peer) {
+    (by_cholesky ? peer->cholesky(uplo, n) : peer->lu(n))(peers_factor);
+    peer->check();
+  }
+
+  q.reserve(by_cholesky ? trifactor::cholesky_solve_scratch(q, uplo, factor, columns(ours.data()))
+                        : trifactor::lu_solve_scratch(q, trifactor::Op::None, factor, columns(ours.data())));
+  const auto restore = [&] { ours.restore(); };
+  const auto solve = [&] {
+    if (by_cholesky)
+      trifactor::cholesky_solve(q, uplo, factor, columns(ours.data()));
+    else
+      trifactor::lu_solve(q, trifactor::Op::None, factor, pivots.data(), columns(ours.data()));
+    q.sync();
+  };
+  Contender theirs;
+  if (peer)
+    theirs = {[&, call = by_cholesky ? peer->cholesky_solve(uplo, n, nrhs) : peer->lu_solve(n, nrhs)] {
+                call(peers_factor, columns(peers.data()));
+              },
+              [&] { peers.restore(); }};
+  Row row = start_row(bench, scalar_name<T>, n);
+  row.method = o.method;
+  row.nrhs = nrhs;
+  if (by_cholesky) row.uplo = o.uplo;
+  row.flops = solve_flops<T>(double(n), double(nrhs));
+  row.columns = double(n);
+  if (peer) row.peer = peer->name();
+  measure_row(o, row, {solve, restore}, theirs);
+  if (peer) peer->check();
+
+  restore(), solve();
+  const OnHost<T> X(q, bench.host, ours.data(), n * nrhs);
+  row.residual = solve_ratio<T>(A.view(), {X.data(), n, nrhs, n}, B.view());
+  return row;
+}
+
+#define TRIFACTOR_BENCH_DENSE(T)                   \
+  template Row bench_cholesky<T>(Bench&, index_t); \
+  template Row bench_lu<T>(Bench&, index_t);       \
+  template Row bench_solve<T>(Bench&, index_t, index_t);
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_BENCH_DENSE)
+
+}  // namespace program

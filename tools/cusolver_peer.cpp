@@ -1,0 +1,180 @@
+// cuSOLVER on the stream of the queue that it is compared with, its workspace made beforehand.
+#include "failure.hpp"
+#include "peers.hpp"
+#include "scalars.hpp"
+
+#if TRIFACTOR_HAS_CUDA
+
+#include <cusolverDn.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace program {
+namespace {
+
+using trifactor::Buffer;
+
+void require(cusolverStatus_t status, const char* call) {
+  if (status != CUSOLVER_STATUS_SUCCESS)
+    throw trifactor::DeviceFault(fmt::format("cuSOLVER's {} failed with status {}", call, int(status)));
+}
+
+template <Scalar T>
+constexpr cudaDataType data_type = std::same_as<T, float>                 ? CUDA_R_32F
+                                   : std::same_as<T, double>              ? CUDA_R_64F
+                                   : std::same_as<T, std::complex<float>> ? CUDA_C_32F
+                                                                          : CUDA_C_64F;
+
+cublasFillMode_t fill_mode(Uplo uplo) { return uplo == Uplo::Lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER; }
+
+cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, float** A, int* info,
+                               int count) {
+  return cusolverDnSpotrfBatched(handle, fill, n, A, n, info, count);
+}
+cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double** A, int* info,
+                               int count) {
+  return cusolverDnDpotrfBatched(handle, fill, n, A, n, info, count);
+}
+cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<float>** A,
+                               int* info, int count) {
+  return cusolverDnCpotrfBatched(handle, fill, n, reinterpret_cast<cuComplex**>(A), n, info, count);
+}
+cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>** A,
+                               int* info, int count) {
+  return cusolverDnZpotrfBatched(handle, fill, n, reinterpret_cast<cuDoubleComplex**>(A), n, info, count);
+}
+
+template <Scalar T>
+class CusolverPeer final : public Peer<T> {
+ public:
+  using typename Peer<T>::OnMatrix;
+  using typename Peer<T>::OnSides;
+  using typename Peer<T>::OnItems;
+  using typename Peer<T>::FreshItems;
+
+  explicit CusolverPeer(Queue& queue) : queue_(queue), info_(queue, 1) {
+    require(cusolverDnCreate(&handle_), "cusolverDnCreate");
+    require(cusolverDnCreateParams(&parameters_), "cusolverDnCreateParams");
+    require(cusolverDnSetStream(handle_, static_cast<cudaStream_t>(queue.stream())), "cusolverDnSetStream");
+    info_.fill_zero();
+  }
+  ~CusolverPeer() override {
+    if (parameters_) cusolverDnDestroyParams(parameters_);
+    if (handle_) cusolverDnDestroy(handle_);
+  }
+
+  const char* name() const override { return "cusolver"; }
+  Queue& queue() override { return queue_; }
+
+  OnMatrix cholesky(Uplo uplo, index_t n) override {
+    const cublasFillMode_t fill = fill_mode(uplo);
+    std::size_t device_bytes = 0, host_bytes = 0;
+    require(
+        cusolverDnXpotrf_bufferSize(handle_, parameters_, fill, n, type, nullptr, n, type, &device_bytes, &host_bytes),
+        "Xpotrf_bufferSize");
+    make_workspace(device_bytes, host_bytes);
+    return [this, fill](MatrixView<T> A) {
+      require(cusolverDnXpotrf(handle_, parameters_, fill, A.rows, type, A.data, A.ld, type, on_device_.data(),
+                               std::size_t(on_device_.size()), on_host_.data(), on_host_.size(), info_.data()),
+              "Xpotrf");
+      queue_.sync();
+    };
+  }
+
+  OnMatrix lu(index_t n) override {
+    std::size_t device_bytes = 0, host_bytes = 0;
+    require(cusolverDnXgetrf_bufferSize(handle_, parameters_, n, n, type, nullptr, n, type, &device_bytes, &host_bytes),
+            "Xgetrf_bufferSize");
+    make_workspace(device_bytes, host_bytes);
+    pivots_ = Buffer<std::int64_t>(queue_, n);
+    return [this](MatrixView<T> A) {
+      require(cusolverDnXgetrf(handle_, parameters_, A.rows, A.cols, type, A.data, A.ld, pivots_.data(), type,
+                               on_device_.data(), std::size_t(on_device_.size()), on_host_.data(), on_host_.size(),
+                               info_.data()),
+              "Xgetrf");
+      queue_.sync();
+    };
+  }
+
+  OnSides cholesky_solve(Uplo uplo, index_t, index_t) override {
+    return [this, fill = fill_mode(uplo)](MatrixView<T> L, MatrixView<T> X) {
+      require(cusolverDnXpotrs(handle_, parameters_, fill, L.rows, X.cols, type, L.data, L.ld, type, X.data, X.ld,
+                               info_.data()),
+              "Xpotrs");
+      queue_.sync();
+    };
+  }
+
+  OnSides lu_solve(index_t, index_t) override {
+    return [this](MatrixView<T> LU, MatrixView<T> X) {
+      require(cusolverDnXgetrs(handle_, parameters_, CUBLAS_OP_N, LU.rows, X.cols, type, LU.data, LU.ld, pivots_.data(),
+                               type, X.data, X.ld, info_.data()),
+              "Xgetrs");
+      queue_.sync();
+    };
+  }
+
+  OnItems cholesky_batch(Uplo uplo, const std::vector<int>& sizes, const FreshItems&) override {
+    const bool one_size = std::adjacent_find(sizes.begin(), sizes.end(), std::not_equal_to<>()) == sizes.end();
+    if (sizes.empty() || !one_size) return {};
+    info_ = Buffer<int>(queue_, index_t(sizes.size()));
+    return [this, fill = fill_mode(uplo), n = sizes[0], count = int(sizes.size())](T* const* items) {
+      require(potrf_batched(handle_, fill, n, const_cast<T**>(items), info_.data(), count), "potrfBatched");
+      queue_.sync();
+    };
+  }
+
+  void check() override {
+    std::vector<int> info(std::size_t(info_.size()));
+    Queue host = Queue::host();
+    trifactor::copy(queue_, info_.data(), host, info.data(), info_.size());
+    for (std::size_t i = 0; i < info.size(); ++i)
+      if (info[i] != 0) throw MatrixError(fmt::format("cuSOLVER failed at item {} with info = {}", i, info[i]));
+  }
+
+ private:
+  static constexpr cudaDataType type = data_type<T>;
+
+  void make_workspace(std::size_t device_bytes, std::size_t host_bytes) {
+    on_device_ = Buffer<char>(queue_, index_t(device_bytes));
+    on_host_.resize(host_bytes);
+  }
+
+  Queue& queue_;
+  Buffer<int> info_;
+  Buffer<char> on_device_;
+  std::vector<char> on_host_;
+  Buffer<std::int64_t> pivots_;
+  cusolverDnHandle_t handle_ = nullptr;
+  cusolverDnParams_t parameters_ = nullptr;
+};
+
+}  // namespace
+
+template <Scalar T>
+std::unique_ptr<Peer<T>> make_cusolver_peer(Queue& queue) {
+  return std::make_unique<CusolverPeer<T>>(queue);
+}
+
+}  // namespace program
+
+#else
+
+namespace program {
+
+template <Scalar T>
+std::unique_ptr<Peer<T>> make_cusolver_peer(Queue&) {
+  throw InputError("--against cusolver: this program is built without CUDA");
+}
+
+}  // namespace program
+
+#endif
+
+namespace program {
+
+#define TRIFACTOR_CUSOLVER_PEER(T) template std::unique_ptr<Peer<T>> make_cusolver_peer<T>(Queue&);
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_CUSOLVER_PEER)
+
+}  // namespace program

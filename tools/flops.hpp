@@ -1,0 +1,29 @@
+// LAPACK's operation counts. A complex multiplication counts 6, a complex addition 2.
+#pragma once
+
+#include <trifactor/types.hpp>
+
+namespace program {
+
+template <trifactor::Scalar T>
+double flops(double multiplications, double additions) {
+  return trifactor::ComplexScalar<T> ? 6 * multiplications + 2 * additions : multiplications + additions;
+}
+
+template <trifactor::Scalar T>
+double cholesky_flops(double n) {
+  return flops<T>(n * n * n / 6 + n * n / 2 + n / 3, n * n * n / 6 - n / 6);
+}
+
+template <trifactor::Scalar T>
+double lu_flops(double n) {
+  return flops<T>(n * n * n / 3 + 2 * n / 3, n * n * n / 3 - n * n / 2 + n / 6);
+}
+
+/// With either factorization.
+template <trifactor::Scalar T>
+double solve_flops(double n, double columns) {
+  return flops<T>(n * n * columns, n * n * columns);
+}
+
+}  // namespace program

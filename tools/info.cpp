@@ -1,0 +1,78 @@
+// trifactor info: what is here, and which numbers were chosen.
+#include "commands.hpp"
+#include "memory.hpp"
+#include "scalars.hpp"
+#include "table.hpp"
+
+#include <commit.hpp>
+#include <nlohmann/json.hpp>
+#include <trifactor/info.hpp>
+#include <trifactor/measure.hpp>
+
+#include <memory>
+
+namespace program {
+namespace {
+
+using nlohmann::ordered_json;
+
+void print_json() {
+  ordered_json devices = ordered_json::array(), rows = ordered_json::array();
+  for (const auto& d : trifactor::devices())
+    devices.push_back({{"name", d.name},
+                       {"architecture", d.architecture},
+                       {"number", d.number < 0 ? ordered_json() : ordered_json(d.number)},
+                       {"cores", d.cores},
+                       {"memory_bytes", d.memory_bytes},
+                       {"free_bytes", d.free_bytes}});
+  for (const auto& row : trifactor::tuning_rows()) rows.push_back({{"row", row.text}, {"source", row.source}});
+  const std::string no_cuda = trifactor::why_no_cuda();
+  const ordered_json all = {{"version", trifactor::version()},
+                            {"commit", TRIFACTOR_COMMIT},
+                            {"scalars", scalar_names()},
+                            {"blas", trifactor::blas()},
+                            {"devices", devices},
+                            {"why_no_cuda", no_cuda.empty() ? ordered_json() : ordered_json(no_cuda)},
+                            {"energy_sensors", trifactor::energy_sensors()},
+                            {"tuning", rows}};
+  fmt::print("{}\n", all.dump());
+}
+
+std::string joined(const std::vector<std::string>& words, const char* separator) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : separator) + word;
+  return all;
+}
+
+void print_text() {
+  const std::vector<std::string> sensors = trifactor::energy_sensors();
+  fmt::print("trifactor {} ({})\n", trifactor::version(), TRIFACTOR_COMMIT);
+  fmt::print("scalars   {}\n", joined(scalar_names(), " "));
+  fmt::print("BLAS      {}\n", trifactor::blas());
+  fmt::print("energy    {}\n", sensors.empty() ? "no sensor that may be read" : joined(sensors, ", "));
+  if (const std::string why = trifactor::why_no_cuda(); !why.empty()) fmt::print("CUDA      none: {}\n", why);
+
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& d : trifactor::devices())
+    rows.push_back({d.number < 0 ? "host" : fmt::format("cuda {}", d.number), d.architecture,
+                    fmt::format("{}", d.cores), readable_bytes(double(d.memory_bytes)),
+                    readable_bytes(double(d.free_bytes)), d.name});
+  fmt::print("\n");
+  print_table({"device", "architecture", "cores", "memory", "free", "name"}, rows);
+
+  rows.clear();
+  for (const auto& row : trifactor::tuning_rows()) rows.push_back({row.source, row.text});
+  fmt::print("\nTuning rows, in the order in which they are tried:\n");
+  print_table({"source", "row"}, rows);
+}
+
+}  // namespace
+
+void add_info(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* const command = app.add_subcommand("info", "show devices, memory, sensors, BLAS and tuning rows");
+  command->add_flag("--json", *json, "print one JSON object");
+  command->callback([json] { *json ? print_json() : print_text(); });
+}
+
+}  // namespace program

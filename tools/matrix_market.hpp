@@ -1,0 +1,70 @@
+// Matrix Market files: array and coordinate; real, integer, complex and pattern; all four symmetries.
+#pragma once
+
+#include "mapped_file.hpp"
+
+#include <trifactor/queue.hpp>
+
+#include <string>
+
+namespace program {
+
+using trifactor::index_t;
+using trifactor::Matrix;
+using trifactor::MatrixView;
+using trifactor::Scalar;
+
+struct MatrixMarketHeader {
+  enum class Format { Array, Coordinate };
+  enum class Field { Real, Integer, Complex, Pattern };
+  enum class Symmetry { General, Symmetric, Hermitian, SkewSymmetric };
+
+  Format format = Format::Array;
+  Field field = Field::Real;
+  Symmetry symmetry = Symmetry::General;
+  index_t rows = 0, cols = 0;
+  index_t entries = 0;        // that the file stores
+  std::size_t size_line = 0;  // the line that says so
+
+  bool is_complex() const noexcept { return field == Field::Complex; }
+  /// "coordinate real symmetric"
+  std::string words() const;
+};
+
+/// Where reading stands in a file.
+struct TextPosition {
+  const char* at = nullptr;
+  std::size_t line = 0;  // 1-based
+};
+
+/// A file whose banner and sizes are read when it is opened, and its entries when they are asked for. Words are
+/// separated by any blanks; blank lines and comments (from % to the end of the line) may stand anywhere after the
+/// banner. Everything else that the format does not allow throws InputError "file:line: rule".
+class MatrixMarketFile {
+ public:
+  explicit MatrixMarketFile(const std::string& path);
+
+  const std::string& path() const noexcept { return path_; }
+  const MatrixMarketHeader& header() const noexcept { return header_; }
+
+  /// All entries, both triangles; repeated entries of a coordinate file are summed.
+  /// A complex file needs a complex T.
+  template <Scalar T>
+  Matrix<T> dense() const;
+
+  /// Throws "file:line: rule", where the line is the one that gives the sizes.
+  [[noreturn]] void refuse_size(const std::string& rule) const;
+
+ private:
+  std::string path_;
+  MappedFile file_;
+  MatrixMarketHeader header_;
+  TextPosition body_;
+};
+
+/// Writes X as an array file with 17 significant digits. It is written beside its place under another name and then
+/// renamed, so that no half-written file is ever left under `path`.
+template <Scalar T>
+void write_matrix_market(const std::string& path, MatrixView<const T> X);
+
+}  // namespace program

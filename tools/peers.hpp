@@ -1,0 +1,50 @@
+// What trifactor is measured against: LAPACK on the host and cuSOLVER on the GPU, each at its best.
+#pragma once
+
+#include <trifactor/queue.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace program {
+
+using trifactor::index_t;
+using trifactor::MatrixView;
+using trifactor::Queue;
+using trifactor::Scalar;
+using trifactor::Uplo;
+
+/// The peer's routines in the memory of its queue. Each function makes the workspace for one shape and returns the
+/// call, which only computes and returns when the work is complete. check() throws when the last call of this peer
+/// failed.
+template <Scalar T>
+class Peer {
+ public:
+  using OnMatrix = std::function<void(MatrixView<T> A)>;  // factors A in place
+  using OnSides = std::function<void(MatrixView<T> factor, MatrixView<T> X)>;
+  using OnItems = std::function<void(T* const* items)>;  // pointers in the queue's memory, ld = size
+  using FreshItems = std::function<T* const*()>;         // items that a trial may destroy
+
+  virtual ~Peer() = default;
+  virtual const char* name() const = 0;
+  virtual Queue& queue() = 0;
+  virtual OnMatrix cholesky(Uplo, index_t n) = 0;
+  virtual OnMatrix lu(index_t n) = 0;  // keeps its pivots for lu_solve
+  virtual OnSides cholesky_solve(Uplo, index_t n, index_t columns) = 0;
+  virtual OnSides lu_solve(index_t n, index_t columns) = 0;
+  /// Items of the given sizes; empty where the peer has no routine for them.
+  virtual OnItems cholesky_batch(Uplo, const std::vector<int>& sizes, const FreshItems& fresh) = 0;
+  virtual void check() = 0;
+};
+
+/// Works in host memory, whatever the queue.
+template <Scalar T>
+std::unique_ptr<Peer<T>> make_lapack_peer();
+
+/// Works on the stream of a CUDA queue. Throws InputError where the program is built without CUDA.
+template <Scalar T>
+std::unique_ptr<Peer<T>> make_cusolver_peer(Queue&);
+
+}  // namespace program

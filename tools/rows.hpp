@@ -1,0 +1,44 @@
+// Result rows of trifactor bench: one table for people, or one JSON object a line.
+#pragma once
+
+#include "table.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace program {
+
+struct Row {
+  std::string op, scalar, device, machine, mode;
+  std::optional<std::string> method, kind, uplo, tuning;  // where the operation has them
+  std::int64_t n = 0, count = 1;
+  std::optional<std::int64_t> nrhs;
+  std::uint64_t seed = 0;
+
+  double seconds = 0, spread = 0, flops = 0, columns = 0;  // of the whole call
+  int runs = 0;
+  std::optional<double> joules;
+  std::optional<std::string> peer;
+  std::optional<double> peer_seconds, peer_spread, peer_joules;
+  double residual = 0;
+
+  // A batch of different sizes against the sum of fixed-size times per item, and its largest item alone.
+  std::optional<double> fixed_sum_seconds, largest_seconds;
+};
+
+/// Prints rows as they arrive.
+class RowPrinter {
+ public:
+  enum class Columns { Dense, Solve, Batch, Ragged };
+
+  RowPrinter(bool json, Columns columns);
+  void print(const Row&);
+
+ private:
+  bool json_, started_ = false;
+  Columns columns_;
+  Table table_;
+};
+
+}  // namespace program

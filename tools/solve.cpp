@@ -1,0 +1,296 @@
+// trifactor solve: one system from Matrix Market files.
+#include "commands.hpp"
+#include "failure.hpp"
+#include "matrix_market.hpp"
+#include "memory.hpp"
+#include "residual.hpp"
+#include "step.hpp"
+#include "symmetry.hpp"
+
+#include <fmt/core.h>
+#include <commit.hpp>
+#include <nlohmann/json.hpp>
+#include <trifactor/trifactor.hpp>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <variant>
+
+namespace program {
+namespace {
+
+using nlohmann::ordered_json;
+using trifactor::Device;
+
+struct SolveOptions {
+  std::string matrix, rhs, output;
+  std::string method = "auto", device = "auto";
+  bool json = false;
+
+  Device where() const { return device == "host" ? Device::Host : device == "cuda" ? Device::Cuda : Device::Auto; }
+};
+
+/// What is told on the way: lines for people, or one JSON object at the end.
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {}
+
+  void line(const char* label, const std::string& text) const {
+    if (json_) return;
+    fmt::print("{:<10}{}\n", label, text);
+    std::fflush(stdout);
+  }
+  ordered_json& values() { return values_; }
+  void finish() const {
+    if (json_) fmt::print("{}\n", values_.dump());
+  }
+
+ private:
+  bool json_;
+  ordered_json values_;
+};
+
+/// Bytes of device memory that are free on the first GPU; 0 where there is none.
+std::size_t free_device_memory() {
+  for (const auto& device : trifactor::devices())
+    if (device.number >= 0) return device.free_bytes;
+  return 0;
+}
+
+/// Throws unless a dense copy of A, its factor and `columns` right-hand sides fit in memory. Where the choice is
+/// free, a matrix too large for the device's memory goes to the host.
+Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double columns, std::size_t scalar) {
+  const double n = double(A.header().rows), factor = 1.2 * n * n * double(scalar);  // with scratch memory
+  const double rest = 4 * n * columns * double(scalar);
+  const auto require = [&](const char* memory, double bytes, double available) {
+    if (bytes <= available) return;
+    const bool sparse = A.header().format == MatrixMarketHeader::Format::Coordinate;
+    A.refuse_size(
+        fmt::format("solving this {} x {} matrix as a dense one takes {} of {} memory, but {} are available{}",
+                    A.header().rows, A.header().cols, readable_bytes(bytes), memory, readable_bytes(available),
+                    sparse ? "; the sparse solver is not there yet" : ""));
+  };
+  Device device = o.where();
+  if (device != Device::Host) {
+    const auto free = double(free_device_memory());
+    if (device == Device::Cuda && free > 0) require("device", factor + rest, free);
+    if (device == Device::Auto && factor + rest > free) device = Device::Host;
+  }
+  const double copy = n * n * double(scalar);
+  require("host", device == Device::Cuda ? 1.2 * copy + rest : copy + factor + rest, double(available_memory()));
+  return device;
+}
+
+void check_output(const SolveOptions& o) {
+  namespace fs = std::filesystem;
+  if (o.output.empty()) return;
+  std::error_code ignored;
+  for (const std::string& input : {o.matrix, o.rhs})
+    if (!input.empty() && fs::equivalent(input, o.output, ignored))
+      throw InputError(fmt::format("{}: the output would overwrite the input {}", o.output, input));
+  if (fs::is_directory(o.output, ignored)) throw InputError(fmt::format("{}: is a directory", o.output));
+  const fs::path parent = fs::path(o.output).parent_path();
+  const char* const folder = parent.empty() ? "." : parent.c_str();
+  if (!fs::exists(o.output, ignored) && ::access(folder, W_OK) != 0)
+    throw InputError(fmt::format("{}: cannot be written: {}", o.output, std::strerror(errno)));
+}
+
+struct Choice {
+  bool cholesky;
+  std::string why;
+};
+
+/// The method, from the options and the values of A.
+template <class T>
+Choice choose_method(const SolveOptions& o, const MatrixMarketFile& file, MatrixView<const T> A) {
+  const char* const symmetric = trifactor::ComplexScalar<T> ? "hermitian" : "symmetric";
+  if (o.method == "lu") return {false, "as asked"};
+  if (const auto entry = find_asymmetry(A)) {
+    const auto [i, j] = *entry;
+    if (o.method == "cholesky")
+      file.refuse_size(fmt::format("Cholesky needs a {} matrix, but entries ({}, {}) and ({}, {}) do not agree",
+                                   symmetric, i + 1, j + 1, j + 1, i + 1));
+    return {false, fmt::format("A is not {}", symmetric)};
+  }
+  if (o.method == "cholesky") return {true, "as asked"};
+  for (index_t j = 0; j < A.rows; ++j)
+    if (!(std::real(A(j, j)) > 0)) return {false, fmt::format("the diagonal of A is not positive at row {}", j + 1)};
+  return {true, fmt::format("A is {} with a positive diagonal", symmetric)};
+}
+
+template <class T>
+using Factor = std::variant<trifactor::CholeskyFactor<T>, trifactor::LuFactor<T>>;
+
+/// Factors A by Cholesky, or by LU where that was chosen or Cholesky fails and the choice was free.
+template <class T>
+Factor<T> factor(const SolveOptions& o, Device device, const Choice& choice, const Matrix<T>& A,
+                 std::optional<index_t>& not_positive_definite_at) {
+  if (choice.cholesky) {
+    try {
+      return trifactor::cholesky(A, {.device = device});
+    } catch (const trifactor::NotPositiveDefinite& e) {
+      if (o.method == "cholesky")
+        throw MatrixError(
+            fmt::format("{}: A is not positive definite: the pivot of row {} is not positive", o.matrix, e.order()));
+      not_positive_definite_at = e.order();
+    }
+  }
+  auto F = trifactor::lu(A, {.device = device});
+  if (F.singular_at() != 0)
+    throw MatrixError(fmt::format("{}: A is singular: the pivot of row {} is zero", o.matrix, F.singular_at()));
+  return F;
+}
+
+/// B = A times ones
+template <class T>
+Matrix<T> row_sums(MatrixView<const T> A) {
+  constexpr index_t strip = 256;
+  Matrix<T> B(A.rows, 1);
+  const MatrixView<T> b = B.view();
+#pragma omp parallel for
+  for (index_t i0 = 0; i0 < A.rows; i0 += strip)
+    for (index_t j = 0; j < A.cols; ++j)
+      for (index_t i = i0; i < std::min(i0 + strip, A.rows); ++i) b(i, 0) += A(i, j);
+  return B;
+}
+
+template <class T>
+void check_finite(const SolveOptions& o, MatrixView<const T> X) {
+  for (index_t j = 0; j < X.cols; ++j)
+    for (index_t i = 0; i < X.rows; ++i)
+      if (!std::isfinite(std::abs(X(i, j))))
+        throw MatrixError(
+            fmt::format("{}: the solution is not finite at row {}: A is singular to working precision, or "
+                        "the input holds NaN, infinite or huge numbers",
+                        o.matrix, i + 1));
+}
+
+template <class T>
+double distance_from_ones(MatrixView<const T> X) {
+  double error = 0;
+  for (index_t i = 0; i < X.rows; ++i) error = std::max(error, double(std::abs(X(i, 0) - T(1))));
+  return error;
+}
+
+template <class T>
+void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file) {
+  const MatrixMarketHeader& h = A_file.header();
+  const index_t columns = B_file ? B_file->header().cols : 1;
+  const char* const scalar = trifactor::ComplexScalar<T> ? "c64" : "f64";
+  Report report(o.json);
+  report.line("matrix",
+              fmt::format("{}: {} x {}, {}, {} entries, {}", o.matrix, h.rows, h.cols, h.words(), h.entries, scalar));
+  report.line("rhs", B_file ? fmt::format("{}: {} x {}", o.rhs, B_file->header().rows, columns) : "A times ones");
+  const Device wanted = choose_device(o, A_file, double(columns), sizeof(T));
+
+  Matrix<T> A, B;
+  const double read = timed_step("reading", [&] {
+    A = A_file.dense<T>();
+    B = B_file ? B_file->dense<T>() : row_sums(std::as_const(A).view());
+  });
+  const MatrixView<const T> a = A.view(), b = B.view();
+
+  const Choice choice = choose_method(o, A_file, a);
+  report.line("method", fmt::format("{}: {}", choice.cholesky ? "Cholesky" : "LU", choice.why));
+  std::optional<Factor<T>> F;
+  std::optional<index_t> failed_at;
+  const double factored = timed_step("factoring", [&] { F = factor(o, wanted, choice, A, failed_at); });
+  if (failed_at)
+    report.line("", fmt::format("A is not positive definite (the pivot of row {} is not positive): fell back to LU",
+                                *failed_at));
+  const Device used = std::visit([](const auto& f) { return f.device(); }, *F);
+  const char* const device = used == Device::Cuda ? "cuda" : "host";
+  report.line("device", device);
+
+  Matrix<T> X;
+  const double solved = timed_step("solving", [&] { X = std::visit([&](const auto& f) { return f.solve(b); }, *F); });
+  const MatrixView<const T> x = std::as_const(X).view();
+  check_finite(o, x);
+  const double residual = solve_ratio(a, x, b);
+  std::optional<double> error, written;
+  if (!B_file) error = distance_from_ones(x);
+  if (!o.output.empty()) written = timed_step("writing", [&] { write_matrix_market(o.output, x); });
+
+  report.line("read", fmt::format("{:.6f} s", read));
+  report.line("factor", fmt::format("{:.6f} s", factored));
+  report.line("solve", fmt::format("{:.6f} s", solved));
+  report.line("write",
+              written ? fmt::format("{:.6f} s  {}", *written, o.output) : "nothing (-o FILE keeps the solution)");
+  report.line("residual", fmt::format("{:.3g}  |B - A X| / (|A| |X| eps)", residual));
+  if (error) report.line("error", fmt::format("{:.3g}  largest distance of a component from 1", *error));
+
+  const auto or_null = [](const auto& value) { return value ? ordered_json(*value) : ordered_json(); };
+  report.values() = {{"matrix", o.matrix},
+                     {"rhs", B_file ? ordered_json(o.rhs) : ordered_json()},
+                     {"n", h.rows},
+                     {"nrhs", columns},
+                     {"entries", h.entries},
+                     {"form", h.words()},
+                     {"scalar", scalar},
+                     {"method", choice.cholesky && !failed_at ? "cholesky" : "lu"},
+                     {"why", choice.why},
+                     {"not_positive_definite_at", or_null(failed_at)},
+                     {"device", device},
+                     {"read_seconds", read},
+                     {"factor_seconds", factored},
+                     {"solve_seconds", solved},
+                     {"write_seconds", or_null(written)},
+                     {"residual", residual},
+                     {"error", or_null(error)},
+                     {"output", o.output.empty() ? ordered_json() : ordered_json(o.output)},
+                     {"commit", TRIFACTOR_COMMIT}};
+  report.finish();
+}
+
+void solve(const SolveOptions& o) {
+  check_output(o);
+  const MatrixMarketFile A(o.matrix);
+  if (A.header().rows != A.header().cols)
+    A.refuse_size(
+        fmt::format("A must be square to be solved with, but it is {} x {}", A.header().rows, A.header().cols));
+  std::unique_ptr<MatrixMarketFile> B;
+  if (!o.rhs.empty()) {
+    B = std::make_unique<MatrixMarketFile>(o.rhs);
+    if (B->header().rows != A.header().rows)
+      B->refuse_size(fmt::format("the right-hand side has {} rows, but A has {}", B->header().rows, A.header().rows));
+  }
+  [[maybe_unused]] const bool is_complex = A.header().is_complex() || (B && B->header().is_complex());
+#if TRIFACTOR_HAS_F64
+  if (!is_complex) return solve_as<double>(o, A, B.get());
+#endif
+#if TRIFACTOR_HAS_C64
+  return solve_as<std::complex<double>>(o, A, B.get());  // real files too, where f64 is left out
+#else
+  throw InputError(fmt::format("{}: this build cannot solve {} files: it leaves c64 out", o.matrix,
+                               is_complex ? "complex" : "real"));
+#endif
+}
+
+}  // namespace
+
+void add_solve(CLI::App& app) {
+  auto o = std::make_shared<SolveOptions>();
+  CLI::App* const command = app.add_subcommand("solve", "solve A X = B from Matrix Market files");
+  command->add_option("A", o->matrix, "the square matrix, a Matrix Market file of any form")->required();
+  command->add_option("--rhs", o->rhs, "the right-hand sides, a Matrix Market file [A times ones]");
+  command
+      ->add_option("--method", o->method,
+                   "auto: Cholesky where A is symmetric or hermitian with a positive diagonal, "
+                   "else LU")
+      ->check(CLI::IsMember({"auto", "cholesky", "lu"}))
+      ->capture_default_str();
+  command->add_option("--device", o->device, "where to factor and solve")
+      ->check(CLI::IsMember({"auto", "host", "cuda"}))
+      ->capture_default_str();
+  command->add_option("-o,--output", o->output, "write the solution as a Matrix Market array file");
+  command->add_flag("--json", o->json, "print one JSON object");
+  command->callback([o] { solve(*o); });
+}
+
+}  // namespace program
