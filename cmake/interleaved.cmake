@@ -16,7 +16,8 @@ foreach(isa ${INSTRUCTION_SETS})
     PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
   target_compile_features(interleaved_${isa} PRIVATE cxx_std_20)
   target_compile_definitions(interleaved_${isa} PRIVATE TRIFACTOR_ISA=${isa})
-  target_compile_options(interleaved_${isa} PRIVATE -O3 -fno-math-errno -ffp-contract=fast ${FLAGS_${isa}})
+  target_compile_options(interleaved_${isa}
+    PRIVATE $<IF:$<CONFIG:Debug>,-O1,-O3> -fno-math-errno -ffp-contract=fast ${FLAGS_${isa}})
   target_link_libraries(interleaved_${isa} PRIVATE OpenMP::OpenMP_CXX)
   set_target_properties(interleaved_${isa} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

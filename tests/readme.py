@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What README.md shows works: C++ blocks with a main() compile, link and run; lines that start with build/trifactor run.
+"""What README.md shows works: C++ blocks with a main() compile, link and run, and so do the trifactor commands.
 
 Usage: readme.py SOURCE BUILD CXX
 """
@@ -10,28 +10,30 @@ import subprocess
 import sys
 import tempfile
 
+# The files that commands name.
+FILES = {
+    "A.mtx": "%%MatrixMarket matrix array real symmetric\n2 2\n4\n2\n3\n",
+    "b.mtx": "%%MatrixMarket matrix array real general\n2 1\n2\n3\n",
+}
+
 
 def main(source, build, cxx):
     text = (source / "README.md").read_text()
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    ran = 0
+    programs = [body for body in re.findall(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "main(" in body]
+    commands = re.findall(r"^ *(?:\$ )?(?:build/)?trifactor (.*)$", text, re.MULTILINE)
+    if not programs or not commands:
+        sys.exit("README.md shows no program or no command")
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
-        for number, (language, body) in enumerate(blocks):
-            if language == "cpp" and "main(" in body:
-                program = work / f"block{number}"
-                program.with_suffix(".cpp").write_text(body)
-                run([cxx, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{source}/include", f"-I{build}/generated",
-                     program.with_suffix(".cpp"), f"-L{build}", "-ltrifactor", f"-Wl,-rpath,{build}", "-o", program], work)
-                run([program], work)
-                ran += 1
-            if language in ("sh", "bash", "console"):
-                for line in body.splitlines():
-                    words = shlex.split(line.removeprefix("$ "), comments=True)
-                    if words and words[0] == "build/trifactor":
-                        run([build / "trifactor", *words[1:]], source)
-                        ran += 1
-    print(f"{ran} commands and programs of README.md ran")
+        for name, content in FILES.items():
+            (work / name).write_text(content)
+        for body in programs:
+            (work / "program.cpp").write_text(body)
+            run([cxx, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{source}/include", f"-I{build}/generated",
+                 "program.cpp", f"-L{build}", "-ltrifactor", f"-Wl,-rpath,{build}", "-o", "program"], work)
+            run(["./program"], work)
+        for command in commands:
+            run([build / "trifactor", *shlex.split(command, comments=True)], work)
 
 
 def run(command, folder):

@@ -71,7 +71,7 @@ BenchOptions complete(const Typed& typed) {
   const char* const default_n = batch ? "8,16,32,64,128" : o.op == "solve" ? "1024,4096" : "512,1024,2048,4096";
   o.n = parse_sizes("--n", typed.n.empty() ? default_n : typed.n);
   if (!typed.nrhs.empty()) o.nrhs = parse_sizes("--rhs", typed.nrhs);
-  if (!typed.scalars.empty()) o.scalars = split(typed.scalars, ',');
+  o.scalars = typed.scalars.empty() ? std::vector{default_scalar()} : split(typed.scalars, ',');
   for (const std::string& scalar : o.scalars) with_scalar(scalar, [](auto) {});
 
   o.kind = !typed.kind.empty() ? typed.kind : typed.sizes == "uniform" ? "ragged" : "strided";

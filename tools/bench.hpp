@@ -19,7 +19,7 @@ using trifactor::Contender;
 struct BenchOptions {
   std::string op;  // cholesky, lu, solve or batch
   std::vector<index_t> n, nrhs = {1};
-  std::vector<std::string> scalars = {"f64"};
+  std::vector<std::string> scalars;
   std::string method = "cholesky";  // of a solve
   std::string uplo = "lower", mode = "auto", tuning;
   std::string device, against;                    // host or cuda; lapack, cusolver or none

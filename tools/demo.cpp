@@ -84,8 +84,8 @@ class Demo {
   explicit Demo(const std::string& device)
       : device_(device),
         queue_(device == "cuda" ? Queue::cuda() : Queue::host()),
-        table_({{"what", 29, true},
-                {"size", 14},
+        table_({{"what", 30, true},
+                {"size", 16},
                 {"scalar", 6, true},
                 {"device", 6, true},
                 {"ms", 10},
@@ -138,7 +138,7 @@ class Demo {
   void show(const char* what, Systems& s, double factor_flops, const std::function<void()>& work) {
     s.upload();
     const trifactor::Contender contender{[&] { work(), queue_.sync(); }, [&] { s.restore(); }};
-    const auto m = trifactor::measure(contender, {.min_runs = 3, .max_seconds = 1.5, .energy_seconds = 0.5});
+    const auto m = trifactor::measure(contender, {.min_runs = 3, .max_seconds = 1, .energy_seconds = 0.5});
     s.restore(), work(), queue_.sync();
     const double ratio = s.ratio(), flops = factor_flops + solve_flops<Real>(double(s.n), 1) * double(s.count);
     worst_ = ratio <= worst_ ? worst_ : ratio;

@@ -36,6 +36,9 @@ inline std::vector<std::string> scalar_names() {
   };
 }
 
+/// f64, or the first that there is.
+inline std::string default_scalar() { return TRIFACTOR_HAS_F64 ? "f64" : scalar_names().front(); }
+
 /// Calls work(std::type_identity<T>{}) for the scalar of that name; throws InputError when this build has no such.
 template <class Work>
 auto with_scalar(const std::string& name, Work&& work) {

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -92,7 +93,7 @@ void check_output(const SolveOptions& o) {
   if (o.output.empty()) return;
   std::error_code ignored;
   for (const std::string& input : {o.matrix, o.rhs})
-    if (!input.empty() && fs::equivalent(input, o.output, ignored))
+    if (!input.empty() && fs::is_regular_file(input, ignored) && fs::equivalent(input, o.output, ignored))
       throw InputError(fmt::format("{}: the output would overwrite the input {}", o.output, input));
   if (fs::is_directory(o.output, ignored)) throw InputError(fmt::format("{}: is a directory", o.output));
   const fs::path parent = fs::path(o.output).parent_path();
@@ -183,11 +184,11 @@ void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const Matri
   const MatrixMarketHeader& h = A_file.header();
   const index_t columns = B_file ? B_file->header().cols : 1;
   const char* const scalar = trifactor::ComplexScalar<T> ? "c64" : "f64";
+  const Device wanted = choose_device(o, A_file, double(columns), sizeof(T));
   Report report(o.json);
   report.line("matrix",
               fmt::format("{}: {} x {}, {}, {} entries, {}", o.matrix, h.rows, h.cols, h.words(), h.entries, scalar));
   report.line("rhs", B_file ? fmt::format("{}: {} x {}", o.rhs, B_file->header().rows, columns) : "A times ones");
-  const Device wanted = choose_device(o, A_file, double(columns), sizeof(T));
 
   Matrix<T> A, B;
   const double read = timed_step("reading", [&] {
@@ -259,6 +260,9 @@ void solve(const SolveOptions& o) {
     B = std::make_unique<MatrixMarketFile>(o.rhs);
     if (B->header().rows != A.header().rows)
       B->refuse_size(fmt::format("the right-hand side has {} rows, but A has {}", B->header().rows, A.header().rows));
+    if (B->header().cols > std::numeric_limits<int>::max())
+      B->refuse_size(
+          fmt::format("{} right-hand sides are more than {}", B->header().cols, std::numeric_limits<int>::max()));
   }
   [[maybe_unused]] const bool is_complex = A.header().is_complex() || (B && B->header().is_complex());
 #if TRIFACTOR_HAS_F64

@@ -4,6 +4,7 @@
 #include <trifactor/views.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <complex>
 #include <limits>
 #include <optional>
@@ -44,18 +45,17 @@ void for_each_below_diagonal(index_t n, const Visit& visit) {
 template <class T>
 std::optional<std::pair<index_t, index_t>> find_asymmetry(MatrixView<const T> A) {
   const index_t n = A.rows, none = std::numeric_limits<index_t>::max();
-  index_t first = none;
-  const auto note = [&first, n](index_t i, index_t j) {
-#pragma omp critical(asymmetry)
-    first = std::min(first, i + j * n);
+  std::atomic<index_t> first = none;  // i + j n
+  const auto compare = [&](index_t i, index_t j) {
+    const index_t place = i + j * n;
+    index_t before = first.load(std::memory_order_relaxed);
+    if (place >= before || same(A(i, j), conjugate(A(j, i)))) return;
+    while (place < before && !first.compare_exchange_weak(before, place, std::memory_order_relaxed)) {}
   };
-  for_each_below_diagonal(n, [&](index_t i, index_t j) {
-    if (!same(A(i, j), conjugate(A(j, i)))) note(i, j);
-  });
-  for (index_t j = 0; j < n; ++j)
-    if (std::imag(A(j, j)) != 0) note(j, j);
+  for_each_below_diagonal(n, compare);
+  for (index_t j = 0; j < n; ++j) compare(j, j);
   if (first == none) return std::nullopt;
-  return std::pair{first % n, first / n};
+  return std::pair{first.load() % n, first.load() / n};
 }
 
 }  // namespace program

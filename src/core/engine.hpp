@@ -52,7 +52,7 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   { e.cholesky_whole(A, info, cholesky_tuning) } -> std::same_as<bool>;
   // Cholesky of the lower triangle of a window of order <= tile_limit; a failure at its column c sets info to k + c + 1.
   e.cholesky_tile(A, info, k);
-  { e.template tile_limit<T>() } -> std::same_as<index_t>;
+  { e.tile_limit(A) } -> std::same_as<index_t>;
 
   // B := op^-1 B for the triangle `shape` of op.
   e.trsm(shape, op, A, read_info);

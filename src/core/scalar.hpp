@@ -87,6 +87,15 @@ template <class R> TF_HD Complex<R> minus_product(Complex<R> c, Complex<R> a, Co
   return {c.re - a.re * b.re + a.im * b.im, c.im - a.re * b.im - a.im * b.re};
 }
 
+/// 1 / sqrt(d); GPUs have an instruction for it.
+template <class R> TF_HD R reciprocal_sqrt(R d) {
+#ifdef __CUDA_ARCH__
+  return rsqrt(d);
+#else
+  return R(1) / std::sqrt(d);
+#endif
+}
+
 /// LAPACK's cheap modulus for pivot search: |re| + |im|.
 TF_HD float abs1(float a) { return a < 0 ? -a : a; }
 TF_HD double abs1(double a) { return a < 0 ? -a : a; }

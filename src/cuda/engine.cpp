@@ -103,6 +103,7 @@ CudaEngine::CudaEngine(void* stream, bool borrowed, int device)
     : device_(checked_device(device)), main_(this), architecture_(architecture_of(device)), arena_(device_source(this)),
       pinned_(pinned_source()) {
   const auto scope = enter();
+  check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
   try {
     open_lane(stream, borrowed);
     side_.reset(new CudaEngine(*this));
@@ -113,7 +114,7 @@ CudaEngine::CudaEngine(void* stream, bool borrowed, int device)
 }
 
 CudaEngine::CudaEngine(CudaEngine& main)
-    : device_(main.device_), main_(&main), arena_(device_source(this)), pinned_(pinned_source()) {
+    : device_(main.device_), multiprocessors_(main.multiprocessors_), main_(&main), arena_(device_source(this)), pinned_(pinned_source()) {
   try {
     open_lane(nullptr, false);
   } catch (...) {
@@ -219,16 +220,37 @@ template <class T>
 void CudaEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int* skip) {
   if (!arena().planning()) launch_check_solve(stream_, L, X, info, skip);
 }
+namespace {
+template <class T> constexpr index_t block_limit = sizeof(T) > 8 ? 96 : 128;   // a tile of this order fits in shared memory
+template <class T> bool one_strided(const Items<T>& A) { return A.count == 1 && !A.pointers; }
+}  // namespace
+
+template <class T>
+index_t CudaEngine::tile_limit(const Items<T>& A) const { return one_strided(A) ? std::numeric_limits<int>::max() : block_limit<T>; }
+
 template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
-  if (A.rows > min(tuning.whole, tile_limit<T>())) return false;
-  set_path(A.rows <= 32 ? "warp" : "block");
-  cholesky_tile(A, info, 0);
+  if (A.rows <= min(tuning.whole, block_limit<T>)) {
+    set_path(A.rows <= 32 ? "warp" : "block");
+    if (!arena().planning()) launch_cholesky(stream_, A, info, 0);
+    return true;
+  }
+  if (!one_strided(A) || A.rows > tuning.persistent) return false;
+  set_path("persistent");
+  cholesky_panel(A, info, 0);
   return true;
 }
 template <class T>
 void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
+  constexpr index_t one_block = 64;   // from here on, one matrix is faster on several multiprocessors
+  if (one_strided(A) && A.rows > one_block) return cholesky_panel(A, info, first);
   if (!arena().planning()) launch_cholesky(stream_, A, info, first);
+}
+template <class T>
+void CudaEngine::cholesky_panel(Items<T> A, int* info, index_t first) {
+  auto inverses = arena().take<T>(panel_inverse_count<T>(A.cols));
+  auto flags = arena().take<int>(panel_flag_count<T>(A.rows, A.cols));
+  if (!arena().planning()) launch_panel(stream_, multiprocessors_, A, info, first, inverses.data(), flags.data());
 }
 template <class T>
 void CudaEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {
@@ -296,6 +318,7 @@ void CudaEngine::download_wait() {
   template void CudaEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);                   \
   template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);                     \
   template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                                    \
+  template index_t CudaEngine::tile_limit<T>(const Items<T>&) const;                                      \
   template void CudaEngine::lu_tile<T>(Items<T>, int*, int*, index_t);                                    \
   template void CudaEngine::swap_rows<T>(Items<T>, const int*, index_t, index_t, bool, const int*);       \
   template void CudaEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                             \

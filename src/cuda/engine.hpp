@@ -59,7 +59,7 @@ class CudaEngine {
   template <class T> void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
   template <class T> bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
   template <class T> void cholesky_tile(Items<T> A, int* info, index_t first);
-  template <class T> index_t tile_limit() const { return sizeof(T) > 8 ? 96 : 128; }   // its square fits in shared memory
+  template <class T> index_t tile_limit(const Items<T>& A) const;
   template <class T> void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
   template <class T> index_t trsm_limit(const Operand<T>& A, const Items<T>& B) const;
   template <class T> void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
@@ -83,11 +83,13 @@ class CudaEngine {
   void upload(int* target, const int* host, index_t n);
 
  private:
+  template <class T> void cholesky_panel(Items<T> A, int* info, index_t first);
   explicit CudaEngine(CudaEngine& main);   // its side lane
   void open_lane(void* borrowed_stream, bool borrowed);
   void close_lane() noexcept;
 
   int device_;
+  int multiprocessors_ = 0;
   CudaEngine* main_;
   std::string architecture_;
   void* stream_ = nullptr;

@@ -25,7 +25,7 @@ template <class T, EngineFor<T> E, class Panel>
 void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, Panel& panel) {
   const index_t n = A.rows, nb = tuning.nb;
   auto factor = [&](auto& engine, Items<T> tile, int*, int* tile_info, index_t first) {
-    cholesky_tile(engine, tile, tile_info, first, min(panel.leaf(tuning.leaf), engine.template tile_limit<T>()));
+    cholesky_tile(engine, tile, tile_info, first, min(panel.leaf(tuning.leaf), engine.tile_limit(tile)));
   };
   if (tuning.looking == Looking::Left) {
     for (index_t k = 0; k < n; k += nb) {

@@ -27,7 +27,7 @@ class HostEngine {
   template <class T> void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
   template <class T> bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
   template <class T> void cholesky_tile(Items<T> A, int* info, index_t first);
-  template <class T> index_t tile_limit() const { return std::numeric_limits<int>::max(); }
+  template <class T> index_t tile_limit(const Items<T>&) const { return std::numeric_limits<int>::max(); }
   template <class T> void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
   template <class T> index_t trsm_limit(const Operand<T>&, const Items<T>&) const { return std::numeric_limits<int>::max(); }
   template <class T> void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);

@@ -7,12 +7,11 @@ namespace {
 template <class T>
 const InterleavedTable<T>& table() {
   static const InterleavedTable<T>& best = []() -> const InterleavedTable<T>& {
-#ifdef TRIFACTOR_HAS_AVX512
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-      return avx512::interleaved_table<T>();
+#ifdef TRIFACTOR_HAS_AVX512   // compiled for x86-64-v4
+    if (__builtin_cpu_supports("x86-64-v4")) return avx512::interleaved_table<T>();
 #endif
-#ifdef TRIFACTOR_HAS_AVX2
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::interleaved_table<T>();
+#ifdef TRIFACTOR_HAS_AVX2     // compiled for x86-64-v3
+    if (__builtin_cpu_supports("x86-64-v3")) return avx2::interleaved_table<T>();
 #endif
     return baseline::interleaved_table<T>();
   }();

@@ -11,14 +11,21 @@ struct Forced {
 };
 // Block widths of 1, 3 and 8, diagonal tiles smaller than a block, and both directions of looking.
 constexpr Forced forced_paths[] = {
-    {"whole=0 interleaved=0 looking=right nb=1 leaf=1", "blocked right"},
-    {"whole=0 interleaved=0 looking=left nb=1 leaf=1", "blocked left"},
-    {"whole=0 interleaved=0 looking=right nb=3 leaf=3", "blocked right"},
-    {"whole=0 interleaved=0 looking=left nb=3 leaf=3", "blocked left"},
-    {"whole=0 interleaved=0 looking=right nb=8 leaf=8", "blocked right"},
-    {"whole=0 interleaved=0 looking=left nb=8 leaf=8", "blocked left"},
-    {"whole=0 interleaved=0 looking=right nb=8 leaf=3", "blocked right"},
-    {"whole=0 interleaved=0 looking=left nb=8 leaf=3", "blocked left"},
+    {"whole=0 persistent=0 interleaved=0 looking=right nb=1 leaf=1", "blocked right"},
+    {"whole=0 persistent=0 interleaved=0 looking=left nb=1 leaf=1", "blocked left"},
+    {"whole=0 persistent=0 interleaved=0 looking=right nb=3 leaf=3", "blocked right"},
+    {"whole=0 persistent=0 interleaved=0 looking=left nb=3 leaf=3", "blocked left"},
+    {"whole=0 persistent=0 interleaved=0 looking=right nb=8 leaf=8", "blocked right"},
+    {"whole=0 persistent=0 interleaved=0 looking=left nb=8 leaf=8", "blocked left"},
+    {"whole=0 persistent=0 interleaved=0 looking=right nb=8 leaf=3", "blocked right"},
+    {"whole=0 persistent=0 interleaved=0 looking=left nb=8 leaf=3", "blocked left"},
+};
+
+// One launch for the whole matrix, and the same launch for the diagonal tiles of a blocked run.
+constexpr Forced forced_on_cuda[] = {
+    {"whole=0 persistent=2147483647", "persistent"},
+    {"whole=0 persistent=0 looking=right nb=128 leaf=128", "blocked right"},
+    {"whole=0 persistent=0 looking=left nb=128 leaf=128", "blocked left"},
 };
 
 template <class T>
@@ -34,23 +41,28 @@ class Cholesky : public DeviceTest {
   void expect_right(Uplo uplo, const HostMatrix<T>& A, const Factored<T>& result) {
     EXPECT_EQ(result.info, 0);
     EXPECT_LT(cholesky_ratio(A, result.F, uplo), threshold);
-    for (index_t j = 0; j < A.cols; ++j) ASSERT_EQ(result.F(j, j), T(real(result.F(j, j)))) << "diagonal not real at " << j;
+    for (index_t j = 0; j < A.cols; ++j)
+      ASSERT_EQ(result.F(j, j), T(real(result.F(j, j)))) << "diagonal not real at " << j;
   }
   /// Calls f(options, path) for the default and for every forced path; path is empty where any will do.
-  template <class F> void for_every_path(F f) {
+  template <class F>
+  void for_every_path(F f) {
     f(CholeskyOptions{}, std::string());
     for (const auto& [tuning, path] : forced_paths) {
       SCOPED_TRACE(tuning);
       f(CholeskyOptions{.tuning = tuning}, std::string(path));
     }
     if (!on_cuda()) return;
+    for (const auto& [tuning, path] : forced_on_cuda) {
+      SCOPED_TRACE(tuning);
+      f(CholeskyOptions{.tuning = tuning}, std::string(path));
+    }
     SCOPED_TRACE("hybrid");
-    f(CholeskyOptions{.mode = Mode::Hybrid, .tuning = "whole=0 looking=right nb=8 leaf=8"}, std::string("blocked right hybrid"));
+    f(CholeskyOptions{.mode = Mode::Hybrid, .tuning = "whole=0 persistent=0 looking=right nb=8 leaf=8"},
+      std::string("blocked right hybrid"));
   }
   void expect_path(const Factored<T>& result, const std::string& path) {
-    if (!path.empty()) {
-      EXPECT_EQ(result.path, path);
-    }
+    if (!path.empty()) { EXPECT_EQ(result.path, path); }
   }
 };
 TYPED_TEST_SUITE(Cholesky, Scalars, ScalarNames);
@@ -64,11 +76,10 @@ TYPED_TEST(Cholesky, FactorsEverySize) {
         const auto result = this->factor(uplo, A);
         this->expect_right(uplo, A, result);
         if (n == 0) continue;
-        const bool whole = on_cuda() ? result.path == "warp" || result.path == "block" : result.path == "lapack" || result.path == "tile";
-        EXPECT_TRUE(whole || result.path.starts_with("blocked")) << result.path;
-        if (n <= 32 || !on_cuda()) {
-          EXPECT_TRUE(whole) << result.path;
-        }
+        const bool whole = on_cuda() ? result.path == "warp" || result.path == "block" || result.path == "persistent"
+                                     : result.path == "lapack" || result.path == "tile";
+        EXPECT_TRUE(whole || result.path == "blocked right" || result.path == "blocked left") << result.path;
+        if (n <= 32 || !on_cuda()) { EXPECT_TRUE(whole) << result.path; }
       }
 }
 
@@ -91,7 +102,8 @@ TYPED_TEST(Cholesky, FactorsWithWideBlocks) {
       for (Uplo uplo : both_uplos) {
         SCOPED_TRACE(::testing::Message() << looking << ' ' << name(uplo) << " n=" << n);
         const auto A = random_spd<TypeParam>(this->random, n, 1);
-        const auto result = this->factor(uplo, A, {.tuning = std::string("whole=0 interleaved=0 nb=64 leaf=16 looking=") + looking});
+        const auto result =
+            this->factor(uplo, A, {.tuning = std::string("whole=0 persistent=0 interleaved=0 nb=64 leaf=16 looking=") + looking});
         this->expect_right(uplo, A, result);
         EXPECT_EQ(result.path, std::string("blocked ") + looking);
       }
@@ -109,9 +121,7 @@ TYPED_TEST(Cholesky, HybridFactorsOnCudaAndIsRefusedOnTheHost) {
       SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
       const auto result = this->factor(uplo, A, hybrid);
       this->expect_right(uplo, A, result);
-      if (n > 64) {
-        EXPECT_TRUE(result.path.ends_with("hybrid")) << result.path;
-      }
+      if (n > 64) { EXPECT_TRUE(result.path.ends_with("hybrid")) << result.path; }
     }
 }
 
@@ -139,7 +149,8 @@ TYPED_TEST(Cholesky, ReportsTheFailingColumnOfALargerMatrix) {
   const auto good = random_spd<TypeParam>(this->random, n);
   for (index_t k : {0, 31, 32, 62, 63, 64, 65, 127, 128, 129, 198, 199})
     for (Uplo uplo : both_uplos)
-      for (const char* tuning : {"", "whole=0 interleaved=0 nb=64 leaf=32 looking=right", "whole=0 interleaved=0 nb=64 leaf=32 looking=left"}) {
+      for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=64 leaf=32 looking=right",
+                                 "whole=0 persistent=0 interleaved=0 nb=64 leaf=32 looking=left"}) {
         SCOPED_TRACE(::testing::Message() << name(uplo) << " k=" << k << ' ' << tuning);
         auto A = good;
         A(k, k) = TypeParam(-1);
@@ -151,7 +162,8 @@ TYPED_TEST(Cholesky, ReportsTheFailingColumnOfALargerMatrix) {
 
 TYPED_TEST(Cholesky, ReportsTheFirstOfTwoFailures) {
   const index_t n = 40;
-  for (auto [first, second] : {std::pair<index_t, index_t>{0, 1}, {0, 39}, {6, 7}, {7, 8}, {8, 15}, {15, 16}, {23, 24}, {38, 39}})
+  for (auto [first, second] :
+       {std::pair<index_t, index_t>{0, 1}, {0, 39}, {6, 7}, {7, 8}, {8, 15}, {15, 16}, {23, 24}, {38, 39}})
     for (Uplo uplo : both_uplos) {
       SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << first << ' ' << second);
       auto A = random_spd<TypeParam>(this->random, n);
@@ -168,9 +180,10 @@ TYPED_TEST(Cholesky, NaNAndInfFailAtTheirRow) {
   const index_t n = 20;
   const auto good = random_spd<T>(this->random, n, 1);
   for (T bad : {T(nan<T>), T(inf<T>), T(-inf<T>), make_scalar<T>(1, nan<T>), make_scalar<T>(1, inf<T>)})
-    for (auto [i, j] : {std::pair<index_t, index_t>{0, 0}, {1, 0}, {7, 7}, {8, 7}, {8, 8}, {9, 2}, {19, 0}, {19, 19}, {12, 11}}) {
-      if (std::isfinite(std::abs(bad))) continue;                        // the imaginary rows of the list, for real scalars
-      if (i == j && std::isfinite(real(bad))) continue;                  // not read there: see below
+    for (auto [i, j] :
+         {std::pair<index_t, index_t>{0, 0}, {1, 0}, {7, 7}, {8, 7}, {8, 8}, {9, 2}, {19, 0}, {19, 19}, {12, 11}}) {
+      if (std::isfinite(std::abs(bad))) continue;        // the imaginary rows of the list, for real scalars
+      if (i == j && std::isfinite(real(bad))) continue;  // not read there: see below
       auto A = good;
       set_hermitian(A, i, j, bad);
       for (Uplo uplo : both_uplos) {
@@ -203,10 +216,11 @@ TYPED_TEST(Cholesky, IgnoresTheImaginaryPartOfTheDiagonal) {
 }
 
 TYPED_TEST(Cholesky, RepeatsBitwise) {
-  for (index_t n : {5, 50, 200, 300}) {
+  for (index_t n : {5, 50, 100, 300, 600}) {
     const auto A = random_spd<TypeParam>(this->random, n, 1);
     for (Uplo uplo : both_uplos)
-      this->for_every_path([&](const CholeskyOptions& options, const std::string&) {
+      this->for_every_path([&](const CholeskyOptions& options, const std::string& path) {
+        if (n > 100 && !path.empty()) return;  // tiny blocks are slow, and no other there
         const auto first = this->factor(uplo, A, options), second = this->factor(uplo, A, options);
         EXPECT_TRUE(same_bits(first.F, second.F)) << name(uplo) << " n=" << n << ' ' << first.path;
       });

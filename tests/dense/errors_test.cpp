@@ -12,17 +12,17 @@ class Mistake : public DeviceTest {
   static constexpr index_t n = 6;
 
   /// f throws InvalidArgument whose words hold all of `parts`, and no byte of A, X, info or pivots changes.
-  template <class F> void expect_mistake(F f, std::initializer_list<const char*> parts) {
+  template <class F>
+  void expect_mistake(F f, std::initializer_list<const char*> parts) {
     std::string message;
     try {
       f();
       ADD_FAILURE() << "no exception";
-    } catch (const InvalidArgument& e) {
-      message = e.what();
-    } catch (const std::exception& e) {
+    } catch (const InvalidArgument& e) { message = e.what(); } catch (const std::exception& e) {
       ADD_FAILURE() << "not InvalidArgument: " << e.what();
     }
-    for (const char* part : parts) EXPECT_NE(message.find(part), std::string::npos) << '"' << part << "\" is not in: " << message;
+    for (const char* part : parts)
+      EXPECT_NE(message.find(part), std::string::npos) << '"' << part << "\" is not in: " << message;
     q.sync();
     EXPECT_TRUE(same_bits(A.download(), A0) && same_bits(X.download(), X0)) << message;
     EXPECT_EQ(info.download(), std::vector<int>(3, garbage)) << message;
@@ -42,7 +42,7 @@ TYPED_TEST_SUITE(Mistake, Scalars, ScalarNames);
 
 TYPED_TEST(Mistake, CholeskyOfABadMatrix) {
   auto& q = this->q;
-  auto *data = this->a().data;
+  auto* data = this->a().data;
   int* info = this->info.data();
   for (Uplo uplo : both_uplos) {
     const auto with = [&](auto view) { return [&q, uplo, view, info] { cholesky(q, uplo, view, info); }; };
@@ -55,12 +55,14 @@ TYPED_TEST(Mistake, CholeskyOfABadMatrix) {
     this->expect_mistake(with(View{data, 5, 6, 6}), {"cholesky", "A", "5", "6", "square"});
     this->expect_mistake(with(View{nullptr, 6, 6, 6}), {"cholesky", "A.data", "null"});
     this->expect_mistake(with(this->a(this->misaligned())), {"cholesky", "A.data", "multiple"});
-    this->expect_mistake(with(View{data, too_large, too_large, too_large}), {"cholesky", "A.rows", "2147483648", "2147483647"});
+    this->expect_mistake(with(View{data, too_large, too_large, too_large}),
+                         {"cholesky", "A.rows", "2147483648", "2147483647"});
     this->expect_mistake(with(View{data, 6, too_large, 6}), {"cholesky", "A.cols", "2147483648", "2147483647"});
     this->expect_mistake(with(View{data, 6, 6, too_large}), {"cholesky", "A.ld", "2147483648", "2147483647"});
     this->expect_mistake([&] { cholesky(q, uplo, this->a(), nullptr); }, {"cholesky", "info", "null"});
-    this->expect_mistake([&] { cholesky(q, uplo, this->a(), reinterpret_cast<int*>(reinterpret_cast<char*>(info) + 1)); },
-                         {"cholesky", "info", "multiple"});
+    this->expect_mistake(
+        [&] { cholesky(q, uplo, this->a(), reinterpret_cast<int*>(reinterpret_cast<char*>(info) + 1)); },
+        {"cholesky", "info", "multiple"});
   }
 }
 
@@ -110,7 +112,9 @@ TYPED_TEST(Mistake, CholeskyOfABadBatch) {
 TYPED_TEST(Mistake, BadOptions) {
   auto& q = this->q;
   int *info = this->info.data(), *pivots = this->pivots.data();
-  const auto cholesky_with = [&](const char* tuning) { return [&, tuning] { cholesky(q, Uplo::Lower, this->a(), info, {.tuning = tuning}); }; };
+  const auto cholesky_with = [&](const char* tuning) {
+    return [&, tuning] { cholesky(q, Uplo::Lower, this->a(), info, {.tuning = tuning}); };
+  };
   this->expect_mistake(cholesky_with("wdith=3"), {"wdith", "nb", "looking"});
   this->expect_mistake(cholesky_with("nb=0"), {"nb", "0", "at least 1"});
   this->expect_mistake(cholesky_with("nb=8 leaf=-3"), {"leaf", "-3"});
@@ -126,8 +130,10 @@ TYPED_TEST(Mistake, BadOptions) {
   DeviceBatch<TypeParam> batch(q, {this->A0, this->A0, this->A0});
   const CholeskyOptions hybrid{.mode = Mode::Hybrid};
   if (on_cuda()) {
-    this->expect_mistake([&] { cholesky(q, Uplo::Lower, batch.strided(), info, hybrid); }, {"Hybrid", "count", "3", "1"});
-    this->expect_mistake([&] { cholesky(q, Uplo::Lower, batch.ragged(), info, hybrid); }, {"Hybrid", "count", "3", "1"});
+    this->expect_mistake([&] { cholesky(q, Uplo::Lower, batch.strided(), info, hybrid); },
+                         {"Hybrid", "count", "3", "1"});
+    this->expect_mistake([&] { cholesky(q, Uplo::Lower, batch.ragged(), info, hybrid); },
+                         {"Hybrid", "count", "3", "1"});
   } else {
     this->expect_mistake([&] { cholesky(q, Uplo::Lower, batch.strided(), info, hybrid); }, {"Hybrid", "CUDA"});
     this->expect_mistake([&] { cholesky(q, Uplo::Lower, this->a(), info, hybrid); }, {"Hybrid", "CUDA"});
@@ -154,12 +160,23 @@ TYPED_TEST(Mistake, CholeskySolveOfWhatDoesNotFit) {
   this->expect_mistake([&] { cholesky_solve(q, Uplo::Lower, L.ragged(), X.ragged()); }, {"X.count", "2", "3"});
   auto overlapping = X.strided();
   overlapping.stride = 3;
-  this->expect_mistake([&] { cholesky_solve(q, Uplo::Lower, StridedBatch<T>{a.data, 6, 6, 6, 0, 2}, overlapping); }, {"X.stride", "3", "overlap"});
+  this->expect_mistake(
+      [&] {
+        cholesky_solve(q, Uplo::Lower, StridedBatch<T>{a.data, 6, 6, 6, 0, 2}, overlapping);
+      },
+      {"X.stride", "3", "overlap"});
 
-  this->expect_mistake([&] { cholesky_inverse<T>(q, Uplo::Lower, a, x); }, {"cholesky_inverse", "X", "6", "2", "square"});
-  this->expect_mistake([&] { cholesky_inverse<T>(q, Uplo::Lower, a, {x.data, 5, 5, 5}); }, {"cholesky_inverse", "X.rows", "5", "6"});
-  this->expect_mistake([&] { cholesky_log_det(q, Uplo::Lower, a, static_cast<real_t<T>*>(nullptr)); }, {"log_det", "null"});
-  this->expect_mistake([&] { cholesky_log_det(q, Uplo::Lower, x, static_cast<real_t<T>*>(nullptr)); }, {"L", "6", "2", "square"});
+  this->expect_mistake([&] { cholesky_inverse<T>(q, Uplo::Lower, a, x); },
+                       {"cholesky_inverse", "X", "6", "2", "square"});
+  this->expect_mistake(
+      [&] {
+        cholesky_inverse<T>(q, Uplo::Lower, a, {x.data, 5, 5, 5});
+      },
+      {"cholesky_inverse", "X.rows", "5", "6"});
+  this->expect_mistake([&] { cholesky_log_det(q, Uplo::Lower, a, static_cast<real_t<T>*>(nullptr)); },
+                       {"log_det", "null"});
+  this->expect_mistake([&] { cholesky_log_det(q, Uplo::Lower, x, static_cast<real_t<T>*>(nullptr)); },
+                       {"L", "6", "2", "square"});
 }
 
 /// The factor of a strided solve is only read, so all items may share one.
@@ -168,7 +185,8 @@ TYPED_TEST(Mistake, SharingAFactorIsNone) {
   const auto L = factor_cholesky(this->q, Uplo::Lower, this->A0);
   DeviceMatrix<T> F(this->q, L.F);
   DeviceBatch<T> X(this->q, {this->X0, this->X0, this->X0});
-  cholesky_solve(this->q, Uplo::Lower, StridedBatch<T>{F.view().data, this->n, this->n, F.view().ld, 0, 3}, X.strided());
+  cholesky_solve(this->q, Uplo::Lower, StridedBatch<T>{F.view().data, this->n, this->n, F.view().ld, 0, 3},
+                 X.strided());
   for (const auto& x : X.download()) EXPECT_LT(solve_ratio(Op::None, this->A0, x, this->X0), threshold);
 }
 
@@ -191,7 +209,11 @@ TYPED_TEST(Mistake, LuOfABadMatrix) {
   T* sign = nullptr;
   real_t<T>* log_abs = nullptr;
   this->expect_mistake([&] { lu_solve(q, Op::None, x, pivots, x); }, {"lu_solve", "LU", "6", "2", "square"});
-  this->expect_mistake([&] { lu_solve(q, Op::None, a, pivots, View{x.data, 5, 2, 5}); }, {"lu_solve", "X.rows", "5", "6"});
+  this->expect_mistake(
+      [&] {
+        lu_solve(q, Op::None, a, pivots, View{x.data, 5, 2, 5});
+      },
+      {"lu_solve", "X.rows", "5", "6"});
   this->expect_mistake([&] { lu_solve(q, Op::None, a, nullptr, x); }, {"lu_solve", "pivots", "null"});
   this->expect_mistake([&] { lu_inverse<T>(q, a, pivots, x); }, {"lu_inverse", "X", "6", "2", "square"});
   this->expect_mistake([&] { lu_inverse<T>(q, a, nullptr, a); }, {"lu_inverse", "pivots", "null"});
@@ -207,11 +229,21 @@ TYPED_TEST(Mistake, ScratchQueriesCheckAsTheCallsDo) {
   using View = MatrixView<TypeParam>;
   auto& q = this->q;
   const auto a = this->a(), x = this->x();
-  this->expect_mistake([&] { (void)cholesky_scratch(q, Uplo::Lower, x); }, {"cholesky_scratch", "A", "6", "2", "square"});
-  this->expect_mistake([&] { (void)cholesky_solve_scratch(q, Uplo::Lower, a, View{x.data, 5, 2, 5}); }, {"cholesky_solve_scratch", "X.rows", "5"});
-  this->expect_mistake([&] { (void)cholesky_inverse_scratch<TypeParam>(q, Uplo::Lower, a, x); }, {"cholesky_inverse_scratch", "X", "square"});
+  this->expect_mistake([&] { (void)cholesky_scratch(q, Uplo::Lower, x); },
+                       {"cholesky_scratch", "A", "6", "2", "square"});
+  this->expect_mistake(
+      [&] {
+        (void)cholesky_solve_scratch(q, Uplo::Lower, a, View{x.data, 5, 2, 5});
+      },
+      {"cholesky_solve_scratch", "X.rows", "5"});
+  this->expect_mistake([&] { (void)cholesky_inverse_scratch<TypeParam>(q, Uplo::Lower, a, x); },
+                       {"cholesky_inverse_scratch", "X", "square"});
   this->expect_mistake([&] { (void)lu_scratch(q, View{a.data, 6, 6, 1}); }, {"lu_scratch", "A.ld", "1"});
-  this->expect_mistake([&] { (void)lu_solve_scratch(q, Op::None, a, View{x.data, 5, 2, 5}); }, {"lu_solve_scratch", "X.rows", "5"});
+  this->expect_mistake(
+      [&] {
+        (void)lu_solve_scratch(q, Op::None, a, View{x.data, 5, 2, 5});
+      },
+      {"lu_solve_scratch", "X.rows", "5"});
 }
 
 TYPED_TEST(Mistake, BadMemory) {

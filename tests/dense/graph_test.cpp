@@ -60,7 +60,7 @@ TYPED_TEST(Graph, EveryRoutineIsCapturedAndReplayedWithNewData) {
     SCOPED_TRACE(job.name);
     if (job.scratch) {
       q.reserve(job.scratch());
-    } else {   // no query: an equal call before finds what it needs
+    } else {  // no query: an equal call before finds what it needs
       job.run();
       q.sync();
       job.prepare();
@@ -76,7 +76,7 @@ TYPED_TEST(Graph, EveryRoutineIsCapturedAndReplayedWithNewData) {
       q.sync();
       job.check();
     }
-    job.prepare();   // and the queue works outside the graph as before
+    job.prepare();  // and the queue works outside the graph as before
     job.run();
     q.sync();
     job.check();
@@ -91,7 +91,7 @@ TYPED_TEST(Graph, CapturedFailuresAreReportedInEveryReplay) {
   const auto good = random_spd<T>(this->random, n);
   DeviceMatrix<T> A(q, good);
   DeviceArray<int> info(q, 1, garbage);
-  const CholeskyOptions options{.tuning = "whole=0 nb=8 leaf=8"};
+  const CholeskyOptions options{.tuning = "whole=0 persistent=0 nb=8 leaf=8"};
   q.reserve(cholesky_scratch(q, Uplo::Lower, A.view(), options));
   stream.begin();
   cholesky(q, Uplo::Lower, A.view(), info.data(), options);
@@ -113,11 +113,11 @@ TYPED_TEST(Graph, TooShortAReserveThrowsUnderCapture) {
     Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
     Job job = make(q);
     SCOPED_TRACE(job.name);
-    if (!job.scratch || job.scratch() == 0) return;   // needs nothing, so nothing is short
+    if (!job.scratch || job.scratch() == 0) return;  // needs nothing, so nothing is short
     stream.begin();
     EXPECT_THROW(job.run(), Error);
     stream.end();
-    cudaGetLastError();   // what a spoilt capture leaves behind is not what is tested
+    cudaGetLastError();  // what a spoilt capture leaves behind is not what is tested
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusActive;
     expect_success(cudaStreamIsCapturing(stream.get(), &status));
     EXPECT_EQ(status, cudaStreamCaptureStatusNone) << "the capture can be ended";
@@ -134,12 +134,13 @@ TYPED_TEST(Graph, HybridIsRefusedUnderCaptureAndAutoIsNative) {
   Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
   Job hybrid = cholesky_job<T>(q, this->random, "cholesky, hybrid", Uplo::Lower, 50, {.mode = Mode::Hybrid});
   Job hybrid_lu = lu_job<T>(q, this->random, "lu, hybrid", 50, {.mode = Mode::Hybrid});
-  Job automatic = cholesky_job<T>(q, this->random, "cholesky, auto", Uplo::Lower, 300, {.tuning = "whole=0 looking=right nb=64"});
+  Job automatic =
+      cholesky_job<T>(q, this->random, "cholesky, auto", Uplo::Lower, 300, {.tuning = "whole=0 persistent=0 looking=right nb=64"});
   q.reserve(automatic.scratch());
   stream.begin();
   EXPECT_THROW(hybrid.run(), InvalidArgument);
   EXPECT_THROW(hybrid_lu.run(), InvalidArgument);
-  automatic.run();   // the capture is still good
+  automatic.run();  // the capture is still good
   EXPECT_EQ(testing::path_taken(), "blocked right");
   expect_success(stream.end());
   stream.instantiate();
@@ -152,14 +153,14 @@ TYPED_TEST(Graph, HybridIsRefusedUnderCaptureAndAutoIsNative) {
 TYPED_TEST(Graph, TwoGraphsOfOneQueueKeepTheirMemory) {
   Stream first, second;
   Queue q = Queue::wrap_cuda_stream(first.get(), 0), r = Queue::wrap_cuda_stream(second.get(), 0);
-  Job small = cholesky_job<TypeParam>(q, this->random, "small", Uplo::Lower, 40, {.tuning = "whole=0 nb=8"});
-  Job large = cholesky_job<TypeParam>(q, this->random, "large", Uplo::Upper, 300, {.tuning = "whole=0 nb=64"});
+  Job small = cholesky_job<TypeParam>(q, this->random, "small", Uplo::Lower, 40, {.tuning = "whole=0 persistent=0 nb=8"});
+  Job large = cholesky_job<TypeParam>(q, this->random, "large", Uplo::Upper, 300, {.tuning = "whole=0 persistent=0 nb=64"});
   q.reserve(small.scratch());
   first.begin();
   small.run();
   expect_success(first.end());
   first.instantiate();
-  q.reserve(large.scratch());   // grows: the chunk that the graph remembers must stay where it is
+  q.reserve(large.scratch());  // grows: the chunk that the graph remembers must stay where it is
   large.run();
   q.sync();
   large.check();

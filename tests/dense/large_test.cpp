@@ -33,19 +33,21 @@ class Large : public ::testing::Test {
   using Entry = double (*)(index_t i, index_t j, index_t n);
 
   index_t n = 50000;
-  std::unique_ptr<double[]> A;   // column-major, ld = n
+  std::unique_ptr<double[]> A;  // column-major, ld = n
 
   void SetUp() override {
     const char* wanted = std::getenv("TRIFACTOR_TEST_LARGE");
     if (!wanted || std::string(wanted) != "1") GTEST_SKIP() << "TRIFACTOR_TEST_LARGE=1 is not set";
     if (const char* order = std::getenv("TRIFACTOR_TEST_LARGE_ORDER")) n = std::atoll(order);
-    const double bytes = 8.0 * double(n) * double(n), slack = 1.15;   // scratch memory, and what others use
+    const double bytes = 8.0 * double(n) * double(n), slack = 1.15;  // scratch memory, and what others use
     const double host = available_host_bytes();
-    if (host < bytes * slack) GTEST_SKIP() << bytes * slack / 1e9 << " GB of host memory are needed, " << host / 1e9 << " GB are free";
+    if (host < bytes * slack)
+      GTEST_SKIP() << bytes * slack / 1e9 << " GB of host memory are needed, " << host / 1e9 << " GB are free";
     if (!on_cuda()) return;
     for (const auto& device : devices())
       if (device.number == 0 && double(device.free_bytes) < bytes * slack)
-        GTEST_SKIP() << bytes * slack / 1e9 << " GB of device memory are needed, " << double(device.free_bytes) / 1e9 << " GB are free";
+        GTEST_SKIP() << bytes * slack / 1e9 << " GB of device memory are needed, " << double(device.free_bytes) / 1e9
+                     << " GB are free";
   }
 
   void fill(Entry entry) {
@@ -73,7 +75,8 @@ class Large : public ::testing::Test {
     return y;
   }
   /// Runs f(queue, view) on the queue under test with A in its memory, then brings A back.
-  template <class F> void on_queue(F f) {
+  template <class F>
+  void on_queue(F f) {
     Queue q = test_queue();
     MatrixView<double> host{A.get(), n, n, n};
     if (!on_cuda()) return f(q, host);
@@ -84,7 +87,8 @@ class Large : public ::testing::Test {
     copy(q, view, host_queue(), host);
   }
   /// |r| / (n |A| |x| eps) in the 1-norm, for the residual r = A x - (product of factors) x of a random x.
-  void expect_small(const std::vector<double>& y, const std::vector<double>& z, const std::vector<double>& x, double norm) const {
+  void expect_small(const std::vector<double>& y, const std::vector<double>& z, const std::vector<double>& x,
+                    double norm) const {
     double residual = 0, size = 0;
     for (index_t i = 0; i < n; ++i) residual += std::abs(y[i] - z[i]), size += std::abs(x[i]);
     const double ratio = residual / double(n) / norm / size / eps<double>;
@@ -119,7 +123,7 @@ TEST_F(Large, CholeskyIsRightByProbing) {
   const auto x = random_vector();
   std::vector<double> t(n), z(n, 0.0);
 #pragma omp parallel for schedule(dynamic, 64)
-  for (index_t j = 0; j < n; ++j) {   // t = L^T x
+  for (index_t j = 0; j < n; ++j) {  // t = L^T x
     double sum = 0;
     for (index_t i = j; i < n; ++i) sum += A[i + j * n] * x[i];
     t[j] = sum;
@@ -128,12 +132,12 @@ TEST_F(Large, CholeskyIsRightByProbing) {
   {
     std::vector<double> mine(n, 0.0);
 #pragma omp for schedule(dynamic, 64)
-    for (index_t j = 0; j < n; ++j)   // z = L t
+    for (index_t j = 0; j < n; ++j)  // z = L t
       for (index_t i = j; i < n; ++i) mine[i] += A[i + j * n] * t[j];
 #pragma omp critical
     for (index_t i = 0; i < n; ++i) z[i] += mine[i];
   }
-  for (index_t j = 0; j < n; j += 997)   // the other triangle, in places
+  for (index_t j = 0; j < n; j += 997)  // the other triangle, in places
     for (index_t i = 0; i < j; ++i) ASSERT_EQ(A[i + j * n], spd_entry(i, j, n)) << i << ',' << j;
   double norm = 0;
   const auto y = times(spd_entry, x, norm);
@@ -158,21 +162,21 @@ TEST_F(Large, LuIsRightByProbing) {
   {
     std::vector<double> mine(n, 0.0);
 #pragma omp for schedule(dynamic, 64)
-    for (index_t j = 0; j < n; ++j)   // t = U x
+    for (index_t j = 0; j < n; ++j)  // t = U x
       for (index_t i = 0; i <= j; ++i) mine[i] += A[i + j * n] * x[j];
 #pragma omp critical
     for (index_t i = 0; i < n; ++i) t[i] += mine[i];
 #pragma omp barrier
     std::fill(mine.begin(), mine.end(), 0.0);
 #pragma omp for schedule(dynamic, 64)
-    for (index_t j = 0; j < n; ++j) {   // z = L t
+    for (index_t j = 0; j < n; ++j) {  // z = L t
       mine[j] += t[j];
       for (index_t i = j + 1; i < n; ++i) mine[i] += A[i + j * n] * t[j];
     }
 #pragma omp critical
     for (index_t i = 0; i < n; ++i) z[i] += mine[i];
   }
-  for (index_t k = n - 1; k >= 0; --k) {   // z = P^T L U x
+  for (index_t k = n - 1; k >= 0; --k) {  // z = P^T L U x
     ASSERT_TRUE(pivots[k] > k && pivots[k] <= n);
     std::swap(z[k], z[pivots[k] - 1]);
   }

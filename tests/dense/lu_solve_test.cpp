@@ -55,7 +55,8 @@ TYPED_TEST(LuSolve, SolvesLargerSystemsWithManyRightHandSides) {
     const auto lu = factor_lu(this->q, A);
     const auto B = random_matrix<TypeParam>(this->random, n, columns);
     for (Op op : all_ops)
-      EXPECT_LT(solve_ratio(op, A, solve_lu(this->q, op, lu, B), B), threshold) << name(op) << " n=" << n << " rhs=" << columns;
+      EXPECT_LT(solve_ratio(op, A, solve_lu(this->q, op, lu, B), B), threshold)
+          << name(op) << " n=" << n << " rhs=" << columns;
   }
 }
 
@@ -89,7 +90,7 @@ TYPED_TEST(LuSolve, Inverts) {
       const auto A = random_matrix<TypeParam>(this->random, n, n, pad);
       HostMatrix<TypeParam> given(n, n, pad);
       for (index_t j = 0; j < n; ++j)
-        for (index_t i = 0; i < n; ++i) given(i, j) = canary<TypeParam>(i + j);   // X is not read
+        for (index_t i = 0; i < n; ++i) given(i, j) = canary<TypeParam>(i + j);  // X is not read
       const int info = 0;
       for (const int* told : {static_cast<const int*>(nullptr), &info}) {
         const auto X = this->inverse(factor_lu(this->q, A), given, told);
@@ -127,7 +128,7 @@ TYPED_TEST(LuSolve, DeterminantOfAMatrixWithAKnownOne) {
     const auto lu = factor_lu(this->q, narrow<T>(A, 1));
     EXPECT_EQ(lu.info, 0);
     const auto [found, log_found] = this->det(lu);
-    const double tolerance = 1e4 * eps<T>;   // the smallest pivot may be a thousand times less than the entries
+    const double tolerance = 1e4 * eps<T>;  // the smallest pivot may be a thousand times less than the entries
     EXPECT_LT(std::abs(widen(found) - sign), tolerance);
     EXPECT_LT(std::abs(std::abs(widen(found)) - 1), 30 * eps<T>);
     EXPECT_NEAR(double(log_found), log_abs, tolerance);
@@ -137,7 +138,7 @@ TYPED_TEST(LuSolve, DeterminantOfAMatrixWithAKnownOne) {
 TYPED_TEST(LuSolve, DeterminantFromTheFactorsThemselves) {
   using T = TypeParam;
   for (index_t n : {10, 65, 200, 300})
-    for (double scale : {1e-6, 1.0, 1e6}) {   // det A itself would over- or underflow
+    for (double scale : {1e-6, 1.0, 1e6}) {  // det A itself would over- or underflow
       auto A = random_matrix<T>(this->random, n, n);
       for (auto& a : A.storage) a *= real_t<T>(scale);
       const auto lu = factor_lu(this->q, A);
@@ -150,7 +151,8 @@ TYPED_TEST(LuSolve, DeterminantFromTheFactorsThemselves) {
       }
       const auto [found, log_found] = this->det(lu);
       EXPECT_LT(std::abs(widen(found) - sign), 30 * double(n) * eps<T>) << "n=" << n << " scale=" << scale;
-      EXPECT_LT(std::abs(double(log_found) - log_abs), 30 * double(n) * eps<T> * std::max(1.0, std::abs(std::log(scale))))
+      EXPECT_LT(std::abs(double(log_found) - log_abs),
+                30 * double(n) * eps<T> * std::max(1.0, std::abs(std::log(scale))))
           << "n=" << n << " scale=" << scale;
     }
 }

@@ -18,7 +18,8 @@ class Memory : public DeviceTest {
 TYPED_TEST_SUITE(Memory, Scalars, ScalarNames);
 
 /// Runs f with its k-th allocation failing: true when that allocation was asked for, and OutOfMemory came out of f.
-template <class F> bool fails_at(index_t k, F f) {
+template <class F>
+bool fails_at(index_t k, F f) {
   bool failed = false;
   testing::fail_allocation(k);
   try {
@@ -32,13 +33,13 @@ template <class F> bool fails_at(index_t k, F f) {
   return failed;
 }
 
-constexpr index_t many = 200;   // no call allocates so often
+constexpr index_t many = 200;  // no call allocates so often
 
 TYPED_TEST(Memory, EveryRoutineSurvivesEveryFailedAllocation) {
   for_every_job<TypeParam>(this->random, [&](auto make) {
     index_t k = 0;
     for (bool failed = true; failed;) {
-      Queue q = test_queue();   // with nothing reserved
+      Queue q = test_queue();  // with nothing reserved
       Job job = make(q);
       SCOPED_TRACE(::testing::Message() << job.name << ", allocation " << ++k << " fails");
       ASSERT_LT(k, many);
@@ -60,7 +61,8 @@ TYPED_TEST(Memory, HybridSurvivesEveryFailedAllocation) {
     for (bool failed = true; failed;) {
       Queue q = test_queue();
       Job job = is_lu ? lu_job<TypeParam>(q, this->random, "lu, hybrid", 50, {.mode = Mode::Hybrid, .tuning = "nb=8"})
-                      : cholesky_job<TypeParam>(q, this->random, "cholesky, hybrid", Uplo::Upper, 50, {.mode = Mode::Hybrid, .tuning = "nb=8"});
+                      : cholesky_job<TypeParam>(q, this->random, "cholesky, hybrid", Uplo::Upper, 50,
+                                                {.mode = Mode::Hybrid, .tuning = "nb=8"});
       SCOPED_TRACE(::testing::Message() << job.name << ", allocation " << ++k << " fails");
       ASSERT_LT(k, many);
       failed = fails_at(k, [&] { job.run(), q.sync(); });
@@ -136,7 +138,7 @@ TYPED_TEST(Memory, ScratchQueriesAllocateAndWriteNothing) {
     const index_t before = testing::allocation_count();
     EXPECT_EQ(job.scratch(), job.scratch());
     EXPECT_EQ(testing::allocation_count(), before);
-    job.run();   // on the data that was there before the query
+    job.run();  // on the data that was there before the query
     q.sync();
     job.check();
   });
@@ -198,17 +200,14 @@ TYPED_TEST(Memory, TooMuchSaysHowMuch) {
   try {
     Buffer<TypeParam>(this->q, index_t(bytes / sizeof(TypeParam)));
     ADD_FAILURE() << "no exception";
-  } catch (const OutOfMemory& e) {
-    EXPECT_EQ(e.bytes(), bytes);
-  }
+  } catch (const OutOfMemory& e) { EXPECT_EQ(e.bytes(), bytes); }
   try {
     this->q.reserve(bytes);
     ADD_FAILURE() << "no exception";
-  } catch (const OutOfMemory& e) {
-    EXPECT_EQ(e.bytes(), bytes);
-  }
+  } catch (const OutOfMemory& e) { EXPECT_EQ(e.bytes(), bytes); }
   const auto A = random_spd<TypeParam>(this->random, 50);
-  EXPECT_LT(cholesky_ratio(A, factor_cholesky(this->q, Uplo::Lower, A).F, Uplo::Lower), threshold) << "the queue works on";
+  EXPECT_LT(cholesky_ratio(A, factor_cholesky(this->q, Uplo::Lower, A).F, Uplo::Lower), threshold)
+      << "the queue works on";
 }
 
 TYPED_TEST(Memory, DeviceMemoryComesBack) {

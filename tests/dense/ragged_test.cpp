@@ -24,16 +24,19 @@ struct Lie {
 };
 constexpr Lie impossible[] = {
     {"negative rows and columns", [](auto& rows, auto& cols, auto&, int i) { rows[i] = cols[i] = -1; }},
-    {"most negative", [](auto& rows, auto& cols, auto&, int i) { rows[i] = cols[i] = std::numeric_limits<int>::min(); }},
+    {"most negative",
+     [](auto& rows, auto& cols, auto&, int i) { rows[i] = cols[i] = std::numeric_limits<int>::min(); }},
     {"above the maximum", [](auto& rows, auto& cols, auto& lds, int i) { rows[i] = cols[i] = 13, lds[i] = 13; }},
-    {"far above the maximum", [](auto& rows, auto& cols, auto& lds, int i) { rows[i] = cols[i] = lds[i] = std::numeric_limits<int>::max(); }},
+    {"far above the maximum",
+     [](auto& rows, auto& cols, auto& lds, int i) { rows[i] = cols[i] = lds[i] = std::numeric_limits<int>::max(); }},
     {"ld < rows", [](auto& rows, auto&, auto& lds, int i) { lds[i] = rows[i] - 1; }},
     {"negative ld", [](auto&, auto&, auto& lds, int i) { lds[i] = -5; }},
     {"more rows than columns", [](auto&, auto& cols, auto&, int i) { --cols[i]; }},
     {"fewer rows than columns", [](auto& rows, auto&, auto&, int i) { --rows[i]; }},
 };
 
-template <class T> void claim(DeviceBatch<T>& batch, const Items<T>& A, const Lie& lie, int item) {
+template <class T>
+void claim(DeviceBatch<T>& batch, const Items<T>& A, const Lie& lie, int item) {
   std::vector<int> rows, cols, lds;
   for (const auto& a : A) rows.push_back(int(a.rows)), cols.push_back(int(a.cols)), lds.push_back(int(a.ld));
   lie.tell(rows, cols, lds, item);
@@ -42,7 +45,8 @@ template <class T> void claim(DeviceBatch<T>& batch, const Items<T>& A, const Li
 
 TYPED_TEST(Ragged, ImpossibleItemsGetMinusOneAndAreLeftAlone) {
   for (Uplo uplo : both_uplos)
-    for (const char* tuning : {"", "whole=0 interleaved=0 nb=3 leaf=3 looking=right", "whole=0 interleaved=0 nb=3 leaf=3 looking=left"})
+    for (const char* tuning :
+         {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left"})
       for (const Lie& lie : impossible)
         for (int bad : {0, 4, 10}) {
           SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << lie.what << " item " << bad << ' ' << tuning);
@@ -56,8 +60,10 @@ TYPED_TEST(Ragged, ImpossibleItemsGetMinusOneAndAreLeftAlone) {
           const auto infos = info.download();
           for (int i = 0; i < this->count; ++i) {
             EXPECT_EQ(infos[i], i == bad ? -1 : 0) << "item " << i;
-            if (i == bad) EXPECT_TRUE(same_bits(F[i], A[i]));
-            else EXPECT_LT(cholesky_ratio(A[i], F[i], uplo), threshold) << "item " << i;
+            if (i == bad)
+              EXPECT_TRUE(same_bits(F[i], A[i]));
+            else
+              EXPECT_LT(cholesky_ratio(A[i], F[i], uplo), threshold) << "item " << i;
           }
         }
 }
@@ -65,19 +71,24 @@ TYPED_TEST(Ragged, ImpossibleItemsGetMinusOneAndAreLeftAlone) {
 /// Solves with a lie about item `bad` of L or of X, and without the info of the factorization.
 template <class T>
 void expect_skipped(Queue& q, Random& random, const Items<T>& A, bool lie_about_X, const Lie& lie, int bad, Uplo uplo) {
-  SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << lie.what << " of " << (lie_about_X ? "X" : "L") << " item " << bad);
+  SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << lie.what << " of " << (lie_about_X ? "X" : "L") << " item "
+                                    << bad);
   const auto L = factor_cholesky(q, Kind::Ragged, uplo, A);
   Items<T> B;
   for (const auto& a : A) B.push_back(random_matrix<T>(random, a.rows, a.rows, 1));
   DeviceBatch<T> factors(q, L.F), X(q, B);
-  if (lie_about_X) claim(X, B, lie, bad);
-  else claim(factors, L.F, lie, bad);
+  if (lie_about_X)
+    claim(X, B, lie, bad);
+  else
+    claim(factors, L.F, lie, bad);
   cholesky_solve(q, uplo, factors.ragged(), X.ragged());
   q.sync();
   const auto result = X.download();
   for (int i = 0; i < int(A.size()); ++i) {
-    if (i == bad) EXPECT_TRUE(same_bits(result[i], B[i]));
-    else EXPECT_LT(solve_ratio(Op::None, A[i], result[i], B[i]), threshold) << "item " << i;
+    if (i == bad)
+      EXPECT_TRUE(same_bits(result[i], B[i]));
+    else
+      EXPECT_LT(solve_ratio(Op::None, A[i], result[i], B[i]), threshold) << "item " << i;
   }
 }
 
@@ -97,8 +108,10 @@ TYPED_TEST(Ragged, LogDetOfImpossibleItemsIsNaN) {
   L.info[3] = -1;
   const auto result = log_det(this->q, Kind::Ragged, Uplo::Lower, L);
   for (std::size_t i = 0; i < result.size(); ++i) {
-    if (i == 3) EXPECT_TRUE(std::isnan(result[i]));
-    else EXPECT_NEAR(result[i], log_det_of(L.F[i]), 400 * eps<TypeParam>);
+    if (i == 3)
+      EXPECT_TRUE(std::isnan(result[i]));
+    else
+      EXPECT_NEAR(result[i], log_det_of(L.F[i]), 400 * eps<TypeParam>);
   }
 }
 

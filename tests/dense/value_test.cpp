@@ -8,24 +8,30 @@ namespace {
 
 Device test_device() { return on_cuda() ? Device::Cuda : Device::Host; }
 
-template <class T> Matrix<T> to_matrix(const HostMatrix<T>& A) {
+template <class T>
+Matrix<T> to_matrix(const HostMatrix<T>& A) {
   Matrix<T> B(A.rows, A.cols);
   for (index_t j = 0; j < A.cols; ++j)
     for (index_t i = 0; i < A.rows; ++i) B(i, j) = A(i, j);
   return B;
 }
-template <class T> HostMatrix<T> from_matrix(const Matrix<T>& A) {
+template <class T>
+HostMatrix<T> from_matrix(const Matrix<T>& A) {
   HostMatrix<T> B(A.rows(), A.cols());
   for (index_t j = 0; j < A.cols(); ++j)
     for (index_t i = 0; i < A.rows(); ++i) B(i, j) = A(i, j);
   return B;
 }
-template <class T> HostMatrix<T> from_vector(const std::vector<T>& x) {
+template <class T>
+HostMatrix<T> from_vector(const std::vector<T>& x) {
   HostMatrix<T> B(index_t(x.size()), 1);
   for (index_t i = 0; i < B.rows; ++i) B(i, 0) = x[i];
   return B;
 }
-template <class T> std::vector<T> to_vector(const HostMatrix<T>& B) { return {B.data(), B.data() + B.rows}; }
+template <class T>
+std::vector<T> to_vector(const HostMatrix<T>& B) {
+  return {B.data(), B.data() + B.rows};
+}
 
 template <class T>
 class Value : public DeviceTest {};
@@ -37,7 +43,7 @@ TYPED_TEST(Value, CholeskySolvesInvertsAndShowsItsFactor) {
     for (index_t n : {0, 1, 5, 50, 130}) {
       SCOPED_TRACE(::testing::Message() << "n=" << n << (uplo == Uplo::Lower ? " lower" : " upper"));
       const auto A = random_spd<T>(this->random, n, 2);
-      const auto given = only_triangle(A, uplo);   // the other triangle is not read
+      const auto given = only_triangle(A, uplo);  // the other triangle is not read
       const auto F = cholesky(given.view(), {.uplo = uplo, .device = test_device()});
       EXPECT_EQ(F.uplo(), uplo);
       EXPECT_EQ(F.device(), test_device());
@@ -55,9 +61,7 @@ TYPED_TEST(Value, CholeskySolvesInvertsAndShowsItsFactor) {
       for (index_t j = 0; j < n; ++j) {
         log_det += 2 * std::log(double(real(L(j, j))));
         for (index_t i = 0; i < n; ++i)
-          if (!in_triangle(uplo, i, j)) {
-            ASSERT_EQ(L(i, j), T(0)) << i << ',' << j;
-          }
+          if (!in_triangle(uplo, i, j)) { ASSERT_EQ(L(i, j), T(0)) << i << ',' << j; }
       }
       EXPECT_NEAR(double(F.log_det()), log_det, 30 * double(n + 1) * eps<T>);
     }
@@ -73,7 +77,7 @@ TYPED_TEST(Value, OneLineSolves) {
 TYPED_TEST(Value, LeavesTheGivenMatrixAlone) {
   const auto A = random_spd<TypeParam>(this->random, 30, 1);
   auto given = A;
-  cholesky(given.view(), {.device = test_device()});   // a view of T passes as one of const T
+  cholesky(given.view(), {.device = test_device()});  // a view of T passes as one of const T
   lu(given.view(), {.device = test_device()});
   EXPECT_TRUE(same_bits(given, A));
 }
@@ -151,9 +155,12 @@ TYPED_TEST(Value, SingularSaysWhere) {
     EXPECT_EQ(F.det().log_abs, -inf<T>);
     for (int call = 0; call < 3; ++call) {
       try {
-        if (call == 0) F.solve(std::vector<T>(20, T(1)));
-        else if (call == 1) F.solve(A.view(), Op::Transpose);
-        else F.inverse();
+        if (call == 0)
+          F.solve(std::vector<T>(20, T(1)));
+        else if (call == 1)
+          F.solve(A.view(), Op::Transpose);
+        else
+          F.inverse();
         ADD_FAILURE() << "no exception";
       } catch (const Singular& e) {
         EXPECT_EQ(e.row(), k + 1);
@@ -203,7 +210,7 @@ TYPED_TEST(Value, FactorsMove) {
   auto F = cholesky(A.view(), {.device = test_device()});
   auto G = std::move(F);
   EXPECT_LT(solve_ratio(Op::None, A, from_vector(G.solve(to_vector(b))), b), threshold);
-  F = cholesky(A.view(), {.device = test_device()});   // what was moved from can be used again
+  F = cholesky(A.view(), {.device = test_device()});  // what was moved from can be used again
   F = std::move(G);
   EXPECT_LT(solve_ratio(Op::None, A, from_vector(F.solve(to_vector(b))), b), threshold);
   auto H = lu(A.view(), {.device = test_device()});
@@ -254,7 +261,7 @@ TYPED_TEST(Value, MatricesAreZeroAndCopyBetweenQueues) {
   copy(q, there.view(), host_queue(), back.view());
   for (index_t j = 0; j < 7; ++j)
     for (index_t i = 0; i < 13; ++i) ASSERT_EQ(back(i, j), TypeParam(0));
-  copy(host_queue(), A.view(), q, there.view());   // ld differs
+  copy(host_queue(), A.view(), q, there.view());  // ld differs
   copy(q, there.view(), host_queue(), back.view());
   EXPECT_TRUE(same_bits(from_matrix(back), leading(A, 13, 7)));
   auto framed = A;

@@ -8,15 +8,22 @@ namespace trifactor::test {
 
 enum class Kind { Strided, Pointers, Ragged };
 inline constexpr Kind all_kinds[] = {Kind::Strided, Kind::Pointers, Kind::Ragged};
-inline const char* name(Kind kind) { return kind == Kind::Strided ? "strided" : kind == Kind::Pointers ? "pointers" : "ragged"; }
+inline const char* name(Kind kind) {
+  return kind == Kind::Strided ? "strided" : kind == Kind::Pointers ? "pointers" : "ragged";
+}
 
-template <class T> using Items = std::vector<HostMatrix<T>>;
+template <class T>
+using Items = std::vector<HostMatrix<T>>;
 
 /// f(view) with the view of this kind.
-template <class T, class F> void as(Kind kind, const DeviceBatch<T>& batch, F f) {
-  if (kind == Kind::Strided) f(batch.strided());
-  else if (kind == Kind::Pointers) f(batch.pointers());
-  else f(batch.ragged());
+template <class T, class F>
+void as(Kind kind, const DeviceBatch<T>& batch, F f) {
+  if (kind == Kind::Strided)
+    f(batch.strided());
+  else if (kind == Kind::Pointers)
+    f(batch.pointers());
+  else
+    f(batch.ragged());
 }
 
 template <class T>
@@ -28,11 +35,12 @@ struct FactoredItems {
 
 /// Factors one triangle of every item, the other full of canaries.
 template <class T>
-FactoredItems<T> factor_cholesky(Queue& q, Kind kind, Uplo uplo, const Items<T>& A, const CholeskyOptions& options = {}) {
+FactoredItems<T> factor_cholesky(Queue& q, Kind kind, Uplo uplo, const Items<T>& A,
+                                 const CholeskyOptions& options = {}) {
   Items<T> given;
   for (const auto& item : A) given.push_back(only_triangle(item, uplo));
   DeviceBatch<T> batch(q, given);
-  DeviceArray<int> info(q, index_t(A.size()) + 1, garbage);   // one more than is written
+  DeviceArray<int> info(q, index_t(A.size()) + 1, garbage);  // one more than is written
   as(kind, batch, [&](auto view) { cholesky(q, uplo, view, info.data(), options); });
   FactoredItems<T> result{{}, {}, testing::path_taken()};
   q.sync();
@@ -41,7 +49,8 @@ FactoredItems<T> factor_cholesky(Queue& q, Kind kind, Uplo uplo, const Items<T>&
   EXPECT_EQ(result.info.back(), garbage) << "wrote behind info";
   result.info.pop_back();
   for (std::size_t i = 0; i < A.size(); ++i)
-    if (!same_outside_triangle(given[i], result.F[i], uplo)) ADD_FAILURE() << "wrote outside the triangle of item " << i;
+    if (!same_outside_triangle(given[i], result.F[i], uplo))
+      ADD_FAILURE() << "wrote outside the triangle of item " << i;
   return result;
 }
 
@@ -49,9 +58,12 @@ template <class T>
 Items<T> solve_cholesky(Queue& q, Kind kind, Uplo uplo, const FactoredItems<T>& A, const Items<T>& B) {
   DeviceBatch<T> L(q, A.F), X(q, B);
   DeviceArray<int> info(q, A.info);
-  if (kind == Kind::Strided) cholesky_solve(q, uplo, L.strided(), X.strided(), info.data());
-  else if (kind == Kind::Pointers) cholesky_solve(q, uplo, L.pointers(), X.pointers(), info.data());
-  else cholesky_solve(q, uplo, L.ragged(), X.ragged(), info.data());
+  if (kind == Kind::Strided)
+    cholesky_solve(q, uplo, L.strided(), X.strided(), info.data());
+  else if (kind == Kind::Pointers)
+    cholesky_solve(q, uplo, L.pointers(), X.pointers(), info.data());
+  else
+    cholesky_solve(q, uplo, L.ragged(), X.ragged(), info.data());
   q.sync();
   const auto result = X.download(), F = L.download();
   for (std::size_t i = 0; i < B.size(); ++i) {
@@ -72,7 +84,8 @@ std::vector<real_t<T>> log_det(Queue& q, Kind kind, Uplo uplo, const FactoredIte
 }
 
 /// 2 sum log of the factor's diagonal.
-template <class T> double log_det_of(const HostMatrix<T>& F) {
+template <class T>
+double log_det_of(const HostMatrix<T>& F) {
   double sum = 0;
   for (index_t j = 0; j < F.cols; ++j) sum += 2 * std::log(double(real(F(j, j))));
   return sum;
@@ -90,7 +103,8 @@ void expect_right(Uplo uplo, const Items<T>& A, const FactoredItems<T>& result) 
 template <class T>
 void expect_solved(const Items<T>& A, const Items<T>& X, const Items<T>& B) {
   for (std::size_t i = 0; i < A.size(); ++i)
-    ASSERT_LT(solve_ratio(Op::None, A[i], X[i], B[i]), threshold) << "item " << i << " n=" << A[i].rows << " rhs=" << X[i].cols;
+    ASSERT_LT(solve_ratio(Op::None, A[i], X[i], B[i]), threshold)
+        << "item " << i << " n=" << A[i].rows << " rhs=" << X[i].cols;
 }
 
 }  // namespace trifactor::test

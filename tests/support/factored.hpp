@@ -38,7 +38,7 @@ template <class T>
 Factored<T> factor_lu(Queue& q, const HostMatrix<T>& A, const LuOptions& options = {}) {
   DeviceMatrix<T> F(q, A);
   DeviceArray<int> info(q, 1, garbage);
-  DeviceArray<int> pivots(q, std::min(A.rows, A.cols) + 1, garbage);   // one more than is written
+  DeviceArray<int> pivots(q, std::min(A.rows, A.cols) + 1, garbage);  // one more than is written
   lu(q, F.view(), pivots.data(), info.data(), options);
   std::string path = testing::path_taken();
   q.sync();

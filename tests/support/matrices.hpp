@@ -16,40 +16,61 @@ inline std::uint64_t test_seed() {
   return seed;
 }
 
+/// splitmix64: small, fast where nothing is inlined, and the same numbers everywhere.
 class Random {
  public:
-  explicit Random(std::uint64_t seed = test_seed()) : generator_(seed) {}
+  explicit Random(std::uint64_t seed = test_seed()) : state_(seed) {}
 
-  double uniform(double low = -1, double high = 1) { return std::uniform_real_distribution<double>(low, high)(generator_); }
-  index_t integer(index_t low, index_t high) { return std::uniform_int_distribution<index_t>(low, high)(generator_); }
-  template <class W> W wide() {
+  std::uint64_t bits() {
+    std::uint64_t x = state_ += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+  }
+  double uniform() { return double(std::int64_t(bits())) * 0x1p-63; }  // in [-1, 1]
+  double uniform(double low, double high) { return low + (high - low) * (uniform() + 1) / 2; }
+  index_t integer(index_t low, index_t high) { return low + index_t(bits() % std::uint64_t(high - low + 1)); }
+  template <class W>
+  W wide() {
     const double re = uniform(), im = uniform();
     return make_scalar<W>(re, im);
   }
 
  private:
-  std::mt19937_64 generator_;
+  std::uint64_t state_;
 };
 
-template <Scalar T> HostMatrix<T> random_matrix(Random& random, index_t m, index_t n, index_t pad = 0) {
+template <Scalar T>
+HostMatrix<T> random_matrix(Random& random, index_t m, index_t n, index_t pad = 0) {
   HostMatrix<T> A(m, n, pad);
   for (index_t j = 0; j < n; ++j)
     for (index_t i = 0; i < m; ++i) A(i, j) = narrow<T>(random.wide<Wide<T>>());
   return A;
 }
 
-/// Hermitian positive definite with a condition number of about 20; both triangles, imaginary off the diagonal.
-template <Scalar T> HostMatrix<T> random_spd(Random& random, index_t n, index_t pad = 0) {
-  const auto R = random_matrix<Wide<T>>(random, n, n);
-  auto A = product(R, transformed(Op::ConjTranspose, R));
-  for (index_t j = 0; j < n; ++j)
-    for (index_t i = j; i < n; ++i) set_hermitian<Wide<T>>(A, i, j, A(i, j) / double(n));
-  for (index_t j = 0; j < n; ++j) A(j, j) = real(A(j, j)) + 0.1;
+/// Hermitian positive definite, well conditioned; both triangles, imaginary off the diagonal.
+template <Scalar T>
+HostMatrix<T> random_spd(Random& random, index_t n, index_t pad = 0) {
+  HostMatrix<Wide<T>> A;
+  if (n <= 100) {  // R R^H / n + 0.1 I
+    const auto R = random_matrix<Wide<T>>(random, n, n);
+    A = product(R, transformed(Op::ConjTranspose, R));
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = j; i < n; ++i) set_hermitian<Wide<T>>(A, i, j, A(i, j) / double(n));
+    for (index_t j = 0; j < n; ++j) A(j, j) = real(A(j, j)) + 0.1;
+  } else {  // cheaper: the eigenvalues of the random part lie within 1.7 sqrt(n)
+    A = random_matrix<Wide<T>>(random, n, n);
+    for (index_t j = 0; j < n; ++j) {
+      A(j, j) = 2.5 * std::sqrt(double(n));
+      for (index_t i = j + 1; i < n; ++i) set_hermitian<Wide<T>>(A, i, j, A(i, j));
+    }
+  }
   return narrow<T>(A, pad);
 }
 
 /// A := (I - 2 v v^H) A for a random v of length 1.
-template <class W> void reflect_rows(Random& random, HostMatrix<W>& A) {
+template <class W>
+void reflect_rows(Random& random, HostMatrix<W>& A) {
   std::vector<W> v(A.rows);
   double length = 0;
   for (W& x : v) x = random.wide<W>(), length += std::norm(x);
@@ -101,10 +122,17 @@ HostMatrix<T> with_eigenvalues(Random& random, const std::vector<double>& d, dou
 }
 
 /// The smallest and the largest scale at which LAPACK tests its routines.
-template <Scalar T> double tiny_scale() { return 0.25 * (double(std::numeric_limits<real_t<T>>::min()) / eps<T>); }
-template <Scalar T> double huge_scale() { return 1 / tiny_scale<T>(); }
+template <Scalar T>
+double tiny_scale() {
+  return 0.25 * (double(std::numeric_limits<real_t<T>>::min()) / eps<T>);
+}
+template <Scalar T>
+double huge_scale() {
+  return 1 / tiny_scale<T>();
+}
 
-template <class T> void zero_row_and_column(HostMatrix<T>& A, index_t k) {
+template <class T>
+void zero_row_and_column(HostMatrix<T>& A, index_t k) {
   for (index_t i = 0; i < A.rows; ++i) A(i, k) = A(k, i) = T(0);
 }
 

@@ -10,7 +10,8 @@ inline constexpr double threshold = 30;
 
 namespace detail {
 /// residual / (count * scale * eps), divided one after the other so that nothing over- or underflows.
-template <class T> double ratio(double residual, double count, double scale1, double scale2 = 1) {
+template <class T>
+double ratio(double residual, double count, double scale1, double scale2 = 1) {
   if (residual == 0) return 0;
   if (scale1 == 0 || scale2 == 0) return 1 / eps<T>;
   return residual / count / scale1 / scale2 / eps<T>;
@@ -18,7 +19,8 @@ template <class T> double ratio(double residual, double count, double scale1, do
 }  // namespace detail
 
 /// The triangle of F as a matrix with zeros elsewhere.
-template <class T> HostMatrix<Wide<T>> triangle(const HostMatrix<T>& F, Uplo uplo) {
+template <class T>
+HostMatrix<Wide<T>> triangle(const HostMatrix<T>& F, Uplo uplo) {
   HostMatrix<Wide<T>> L(F.rows, F.cols);
   for (index_t j = 0; j < F.cols; ++j)
     for (index_t i = 0; i < F.rows; ++i)
@@ -27,7 +29,8 @@ template <class T> HostMatrix<Wide<T>> triangle(const HostMatrix<T>& F, Uplo upl
 }
 
 /// |A - L L^H| / (n |A| eps), or with U^H U; the imaginary part of A's diagonal does not count.
-template <class T> double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo) {
+template <class T>
+double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo) {
   if (A.rows == 0) return 0;
   auto W = widen(A);
   for (index_t j = 0; j < A.cols; ++j) W(j, j) = real(W(j, j));
@@ -38,19 +41,22 @@ template <class T> double cholesky_ratio(const HostMatrix<T>& A, const HostMatri
 }
 
 /// The same for the leading triangle of order n.
-template <class T> double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo, index_t n) {
+template <class T>
+double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo, index_t n) {
   return cholesky_ratio(leading(A, n, n), leading(F, n, n), uplo);
 }
 
 /// P A: the interchanges of pivots (1-based) applied to the rows of A.
-template <class T> HostMatrix<T> interchange(HostMatrix<T> A, const std::vector<int>& pivots) {
+template <class T>
+HostMatrix<T> interchange(HostMatrix<T> A, const std::vector<int>& pivots) {
   for (index_t k = 0; k < index_t(pivots.size()); ++k)
     for (index_t j = 0; j < A.cols; ++j) std::swap(A(k, j), A(pivots[k] - 1, j));
   return A;
 }
 
 /// |P A - L U| / (n |A| eps)
-template <class T> double lu_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, const std::vector<int>& pivots) {
+template <class T>
+double lu_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, const std::vector<int>& pivots) {
   const index_t m = A.rows, n = A.cols, k = std::min(m, n);
   if (k == 0) return 0;
   auto L = triangle(leading(F, m, k), Uplo::Lower);
@@ -61,7 +67,8 @@ template <class T> double lu_ratio(const HostMatrix<T>& A, const HostMatrix<T>& 
 }
 
 /// |B - op(A) X| / (|op(A)| |X| eps), the worst column.
-template <class T> double solve_ratio(Op op, const HostMatrix<T>& A, const HostMatrix<T>& X, const HostMatrix<T>& B) {
+template <class T>
+double solve_ratio(Op op, const HostMatrix<T>& A, const HostMatrix<T>& X, const HostMatrix<T>& B) {
   if (A.rows == 0) return 0;
   const auto W = transformed(op, widen(A)), Y = widen(X);
   const auto R = difference(product(W, Y), widen(B));
@@ -76,7 +83,8 @@ template <class T> double solve_ratio(Op op, const HostMatrix<T>& A, const HostM
 }
 
 /// |I - A X| / (n |A| |X| eps)
-template <class T> double inverse_ratio(const HostMatrix<T>& A, const HostMatrix<T>& X) {
+template <class T>
+double inverse_ratio(const HostMatrix<T>& A, const HostMatrix<T>& X) {
   if (A.rows == 0) return 0;
   const auto W = widen(A), Y = widen(X);
   auto R = product(W, Y);

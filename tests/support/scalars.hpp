@@ -10,13 +10,24 @@
 
 namespace trifactor::test {
 
-template <class... Lists> struct Concat;
-template <class... A> struct Concat<::testing::Types<A...>> { using type = ::testing::Types<A...>; };
+template <class... Lists>
+struct Concat;
+template <class... A>
+struct Concat<::testing::Types<A...>> {
+  using type = ::testing::Types<A...>;
+};
 template <class... A, class... B, class... Rest>
-struct Concat<::testing::Types<A...>, ::testing::Types<B...>, Rest...> : Concat<::testing::Types<A..., B...>, Rest...> {};
+struct Concat<::testing::Types<A...>, ::testing::Types<B...>, Rest...> : Concat<::testing::Types<A..., B...>, Rest...> {
+};
 
-template <bool has, class T> struct Where { using type = ::testing::Types<>; };
-template <class T> struct Where<true, T> { using type = ::testing::Types<T>; };
+template <bool has, class T>
+struct Where {
+  using type = ::testing::Types<>;
+};
+template <class T>
+struct Where<true, T> {
+  using type = ::testing::Types<T>;
+};
 
 using Scalars = Concat<Where<TRIFACTOR_HAS_F32, float>::type, Where<TRIFACTOR_HAS_F64, double>::type,
                        Where<TRIFACTOR_HAS_C32, std::complex<float>>::type,
@@ -24,35 +35,61 @@ using Scalars = Concat<Where<TRIFACTOR_HAS_F32, float>::type, Where<TRIFACTOR_HA
 
 /// Names typed tests by their scalar: Cholesky/f64.LeavesTheOtherTriangleAlone.
 struct ScalarNames {
-  template <class T> static std::string GetName(int) {
+  template <class T>
+  static std::string GetName(int) {
     return std::string(ComplexScalar<T> ? "c" : "f") + (sizeof(real_t<T>) == 4 ? "32" : "64");
   }
 };
 
-template <Scalar T> struct WideOf { using type = double; };
-template <ComplexScalar T> struct WideOf<T> { using type = std::complex<double>; };
+template <Scalar T>
+struct WideOf {
+  using type = double;
+};
+template <ComplexScalar T>
+struct WideOf<T> {
+  using type = std::complex<double>;
+};
 /// double, or its complex, whatever T is.
-template <Scalar T> using Wide = typename WideOf<T>::type;
+template <Scalar T>
+using Wide = typename WideOf<T>::type;
 
 /// LAPACK's eps: half the distance from 1 to the next number.
-template <Scalar T> inline constexpr double eps = std::numeric_limits<real_t<T>>::epsilon() / 2;
-template <Scalar T> inline constexpr real_t<T> nan = std::numeric_limits<real_t<T>>::quiet_NaN();
-template <Scalar T> inline constexpr real_t<T> inf = std::numeric_limits<real_t<T>>::infinity();
+template <Scalar T>
+inline constexpr double eps = std::numeric_limits<real_t<T>>::epsilon() / 2;
+template <Scalar T>
+inline constexpr real_t<T> nan = std::numeric_limits<real_t<T>>::quiet_NaN();
+template <Scalar T>
+inline constexpr real_t<T> inf = std::numeric_limits<real_t<T>>::infinity();
 
 /// Conjugate and real part that keep the type: std::conj and std::real make complex numbers of real ones.
-template <Scalar T> T conj(T a) {
-  if constexpr (ComplexScalar<T>) return std::conj(a);
-  else return a;
+template <Scalar T>
+T conj(T a) {
+  if constexpr (ComplexScalar<T>)
+    return std::conj(a);
+  else
+    return a;
 }
-template <Scalar T> real_t<T> real(T a) {
-  if constexpr (ComplexScalar<T>) return a.real();
-  else return a;
+template <Scalar T>
+real_t<T> real(T a) {
+  if constexpr (ComplexScalar<T>)
+    return a.real();
+  else
+    return a;
 }
-template <Scalar T> T make_scalar(real_t<T> re, real_t<T> im) {
-  if constexpr (ComplexScalar<T>) return T(re, im);
-  else return (void)im, re;
+template <Scalar T>
+T make_scalar(real_t<T> re, real_t<T> im) {
+  if constexpr (ComplexScalar<T>)
+    return T(re, im);
+  else
+    return (void)im, re;
 }
-template <Scalar T> Wide<T> widen(T a) { return Wide<T>(a); }
-template <Scalar T> T narrow(Wide<T> a) { return T(a); }
+template <Scalar T>
+Wide<T> widen(T a) {
+  return Wide<T>(a);
+}
+template <Scalar T>
+T narrow(Wide<T> a) {
+  return T(a);
+}
 
 }  // namespace trifactor::test

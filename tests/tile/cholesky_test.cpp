@@ -6,21 +6,27 @@
 namespace trifactor::tile_test {
 namespace {
 
-template <class T> class TileCholesky : public ::testing::Test {};
+template <class T>
+class TileCholesky : public ::testing::Test {};
 TYPED_TEST_SUITE(TileCholesky, Scalars, ScalarNames);
 
-template <class T> int factor(int threads, core::Tile<T> A) {
+template <class T>
+int factor(int threads, core::Tile<T> A) {
   return on_team(threads, [&](const auto& team) { return tile::cholesky(team, A); });
 }
-template <class T> int factor(int threads, Stored<T>& A) { return factor(threads, A.tile()); }
+template <class T>
+int factor(int threads, Stored<T>& A) {
+  return factor(threads, A.tile());
+}
 
 /// Hermitian and positive definite, with imaginary off-diagonals; canaries above the diagonal.
-template <class T> Stored<T> positive_definite(int n, Layout layout = Layout::Packed) {
+template <class T>
+Stored<T> positive_definite(int n, Layout layout = Layout::Packed) {
   Stored<T> B(n, n), A(n, n, layout);
   Random<T>(n + 1).fill(B);
   for (int j = 0; j < n; ++j)
     for (int i = j; i < n; ++i) {
-      Wide sum = i == j ? 1 : 0;   // B B^H + 1
+      Wide sum = i == j ? 1 : 0;  // B B^H + 1
       for (int p = 0; p < n; ++p) sum += wide(B(i, p)) * std::conj(wide(B(j, p)));
       A(i, j) = narrow<T>(sum);
     }
@@ -28,7 +34,8 @@ template <class T> Stored<T> positive_definite(int n, Layout layout = Layout::Pa
 }
 
 /// |A - L L^H| / (n |A| eps) of the leading triangles of order n.
-template <class T> double cholesky_ratio(int n, const Stored<T>& A, const Stored<T>& L) {
+template <class T>
+double cholesky_ratio(int n, const Stored<T>& A, const Stored<T>& L) {
   if (n == 0) return 0;
   const auto lower_of_A = [&](int i, int j) { return i >= j ? wide(A(i, j)) : std::conj(wide(A(j, i))); };
   const double error = norm1(n, n, [&](int i, int j) {
@@ -92,7 +99,7 @@ TYPED_TEST(TileCholesky, ReportsTheFailingOrderAndKeepsTheTriangleBeforeIt) {
     }
 }
 
-TYPED_TEST(TileCholesky, ColumnsBeforeTheFailureAreThoseOfAMatrixThatDoesNotFail) {
+TYPED_TEST(TileCholesky, TheTriangleBeforeTheFailureIsThatOfAMatrixThatDoesNotFail) {
   using T = TypeParam;
   for (const int n : {3, 9, 17}) {
     auto good = positive_definite<T>(n);
@@ -102,7 +109,7 @@ TYPED_TEST(TileCholesky, ColumnsBeforeTheFailureAreThoseOfAMatrixThatDoesNotFail
       auto L = positive_definite<T>(n);
       L(k, k) = T(0);
       EXPECT_EQ(factor(3, L), k + 1) << where;
-      EXPECT_TRUE(L.same_entries(good, [&](int i, int j) { return j < k && i >= j; })) << where;
+      EXPECT_TRUE(L.same_entries(good, [&](int i, int j) { return i < k && i >= j; })) << where;
     }
   }
 }
@@ -114,7 +121,7 @@ TYPED_TEST(TileCholesky, APivotThatCancelsToExactlyZeroFails) {
     Stored<T> A(n, n);
     for (int j = 0; j < n; ++j)
       for (int i = j; i < n; ++i) A(i, j) = T(i == j);
-    A(k, k - 1) = narrow<T>(core::is_complex<T> ? Wide(0, 1) : Wide(1, 0));   // [1 .; i 1] is singular
+    A(k, k - 1) = narrow<T>(core::is_complex<T> ? Wide(0, 1) : Wide(1, 0));  // [1 .; i 1] is singular
     for (const int threads : all_teams) {
       auto L = A;
       EXPECT_EQ(factor(threads, L), k + 1) << "threads=" << threads;
@@ -158,9 +165,7 @@ TYPED_TEST(TileCholesky, ANaNOrInfBelowTheDiagonalFailsAtItsRow) {
 
 TYPED_TEST(TileCholesky, IgnoresTheImaginaryPartOfTheDiagonal) {
   using T = TypeParam;
-  if constexpr (!core::is_complex<T>) {
-    GTEST_SKIP() << "real scalars have none";
-  } else {
+  if constexpr (core::is_complex<T>) {
     for (const int n : {1, 2, 8, 9, 17, 33})
       for (const auto imaginary : {core::Real<T>(-3), nan_of<T>}) {
         auto expected = positive_definite<T>(n), L = expected;
@@ -175,7 +180,8 @@ TYPED_TEST(TileCholesky, IgnoresTheImaginaryPartOfTheDiagonal) {
 TYPED_TEST(TileCholesky, ScalesToTheEndsOfTheRange) {
   using T = TypeParam;
   using R = core::Real<T>;
-  const int even_exponents[] = {std::numeric_limits<R>::min_exponent * 3 / 4 / 2 * 2, std::numeric_limits<R>::max_exponent * 3 / 4 / 2 * 2};
+  const int even_exponents[] = {std::numeric_limits<R>::min_exponent * 3 / 4 / 2 * 2,
+                                std::numeric_limits<R>::max_exponent * 3 / 4 / 2 * 2};
   for (const int exponent : even_exponents)
     for (const int n : {1, 9, 33}) {
       auto expected = positive_definite<T>(n), L = expected;

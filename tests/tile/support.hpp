@@ -16,43 +16,65 @@ namespace trifactor::tile_test {
 
 /// The scalars of this build: all four, but in a developer's.
 #define AND_SCALAR(T) , T
-template <class, class... T> using AfterTheFirst = ::testing::Types<T...>;
+template <class, class... T>
+using AfterTheFirst = ::testing::Types<T...>;
 using Scalars = AfterTheFirst<void TRIFACTOR_FOR_EACH_SCALAR(AND_SCALAR)>;
 #undef AND_SCALAR
 struct ScalarNames {
-  template <class T> static std::string GetName(int) { return core::scalar_name(T{}); }
+  template <class T>
+  static std::string GetName(int) {
+    return core::scalar_name(T{});
+  }
 };
 
 constexpr int all_sizes[] = {0, 1, 2, 3, 5, 7, 8, 9, 10, 16, 17, 33, 50};
-constexpr int all_teams[] = {1, 2, 3, 5};   // threads; 1 is the SerialTeam
-constexpr double ratio_limit = 30;          // LAPACK's
+constexpr int all_teams[] = {1, 2, 3, 5};  // threads; 1 is the SerialTeam
+constexpr double ratio_limit = 30;         // LAPACK's
 
 /// Reference arithmetic.
 using Wide = std::complex<double>;
-template <class T> Wide wide(T a) {
-  if constexpr (core::is_complex<T>) return {double(a.re), double(a.im)};
-  else return double(a);
+template <class T>
+Wide wide(T a) {
+  if constexpr (core::is_complex<T>)
+    return {double(a.re), double(a.im)};
+  else
+    return double(a);
 }
-template <class T> T narrow(Wide a) {
+template <class T>
+T narrow(Wide a) {
   using R = core::Real<T>;
-  if constexpr (core::is_complex<T>) return {R(a.real()), R(a.imag())};
-  else return R(a.real());
+  if constexpr (core::is_complex<T>)
+    return {R(a.real()), R(a.imag())};
+  else
+    return R(a.real());
 }
 /// The rounding error of one operation.
-template <class T> constexpr double eps = double(std::numeric_limits<core::Real<T>>::epsilon()) / 2;
-template <class T> constexpr core::Real<T> nan_of = std::numeric_limits<core::Real<T>>::quiet_NaN();
-template <class T> constexpr core::Real<T> inf_of = std::numeric_limits<core::Real<T>>::infinity();
+template <class T>
+constexpr double eps = double(std::numeric_limits<core::Real<T>>::epsilon()) / 2;
+template <class T>
+constexpr core::Real<T> nan_of = std::numeric_limits<core::Real<T>>::quiet_NaN();
+template <class T>
+constexpr core::Real<T> inf_of = std::numeric_limits<core::Real<T>>::infinity();
 
-template <class T> bool same_bits(const T& a, const T& b) { return std::memcmp(&a, &b, sizeof(T)) == 0; }
+template <class T>
+bool same_bits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
 
-/// A NaN that no arithmetic makes: whoever reads it spoils a result, whoever writes over it is seen.
-template <class T> T canary() {
+/// A signalling NaN: whoever computes with it spoils a result, and whoever writes over it is seen, even one who adds to
+/// it, since that makes it quiet. Each is another one, so that an exchange is seen as well.
+template <class T>
+T canary(unsigned number) {
   using R = core::Real<T>;
   R value;
-  if constexpr (sizeof(R) == 4) value = std::bit_cast<R>(0x7fc0beefu);
-  else value = std::bit_cast<R>(0x7ff8beefcafebeefull);
-  if constexpr (core::is_complex<T>) return {value, value};
-  else return value;
+  if constexpr (sizeof(R) == 4)
+    value = std::bit_cast<R>(0x7fa00000u + number + 1);
+  else
+    value = std::bit_cast<R>(0x7ff4beef00000000ull + number);
+  if constexpr (core::is_complex<T>)
+    return {value, value};
+  else
+    return value;
 }
 
 enum class Layout { Packed, Padded, Flipped, Strided };
@@ -67,7 +89,7 @@ struct Case {
   int m, n;
   Layout layout;
   int threads;
-  int at = -1;   // the row or column that the case is about, where there is one
+  int at = -1;  // the row or column that the case is about, where there is one
 };
 inline std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.m << " x " << c.n << ' ' << c.layout << " threads=" << c.threads << " at=" << c.at;
@@ -83,17 +105,28 @@ class LayoutCycle {
 };
 
 /// A matrix among canaries: in its padding, before its first entry and after its last; its entries are canaries too.
+/// A packed one fits its memory exactly, so that the address sanitizer sees a step outside.
 template <class T>
 class Stored {
  public:
   Stored(int rows, int cols, Layout layout = Layout::Packed) : rows(rows), cols(cols) {
     switch (layout) {
-      case Layout::Packed: row_stride = 1, col_stride = std::max(rows, 1); break;
-      case Layout::Padded: row_stride = 1, col_stride = rows + 3; break;
-      case Layout::Flipped: row_stride = cols + 2, col_stride = 1; break;
-      case Layout::Strided: row_stride = 2, col_stride = 2 * rows + 5; break;
+      case Layout::Packed:
+        row_stride = 1, col_stride = std::max(rows, 1);
+        break;
+      case Layout::Padded:
+        row_stride = 1, col_stride = rows + 3;
+        break;
+      case Layout::Flipped:
+        row_stride = cols + 2, col_stride = 1;
+        break;
+      case Layout::Strided:
+        row_stride = 2, col_stride = 2 * rows + 5;
+        break;
     }
-    entries.assign(2 * margin + rows * row_stride + cols * col_stride, canary<T>());
+    margin = layout == Layout::Packed ? 0 : 2;
+    entries.resize(layout == Layout::Packed ? rows * cols : 2 * margin + rows * row_stride + cols * col_stride);
+    for (std::size_t k = 0; k < entries.size(); ++k) entries[k] = canary<T>(unsigned(k));
   }
 
   T& operator()(int i, int j) { return entries[place(i, j)]; }
@@ -104,7 +137,8 @@ class Stored {
   core::Tile<const T, int> int_tile() const { return {entries.data() + margin, rows, cols, row_stride, col_stride}; }
 
   /// Whether all entries and all padding hold the same bits, but for the entries (i, j) that may_change names.
-  template <class F> bool same_but(const Stored& before, F may_change) const {
+  template <class F>
+  bool same_but(const Stored& before, F may_change) const {
     std::vector<char> skipped(entries.size());
     for (int j = 0; j < cols; ++j)
       for (int i = 0; i < rows; ++i) skipped[place(i, j)] = may_change(i, j);
@@ -113,7 +147,8 @@ class Stored {
     return true;
   }
   /// Whether the entries that `part` names hold the same bits, whatever the layouts.
-  template <class F> bool same_entries(const Stored& other, F part) const {
+  template <class F>
+  bool same_entries(const Stored& other, F part) const {
     for (int j = 0; j < cols; ++j)
       for (int i = 0; i < rows; ++i)
         if (part(i, j) && !same_bits((*this)(i, j), other(i, j))) return false;
@@ -126,8 +161,7 @@ class Stored {
   const int rows, cols;
 
  private:
-  static constexpr int margin = 2;
-  int row_stride = 1, col_stride = 1;
+  int margin, row_stride, col_stride;
   std::vector<T> entries;
   std::size_t place(int i, int j) const { return margin + i * row_stride + j * col_stride; }
 };
@@ -145,7 +179,8 @@ auto on_team(int threads, F f) {
   } else {
     std::vector<Result> results(threads);
     run_team(threads, [&](const ThreadTeam& team) { results[team.rank()] = f(team); });
-    for (int rank = 1; rank < threads; ++rank) EXPECT_EQ(results[rank], results[0]) << "rank " << rank << " of " << threads;
+    for (int rank = 1; rank < threads; ++rank)
+      EXPECT_EQ(results[rank], results[0]) << "rank " << rank << " of " << threads;
     return results[0];
   }
 }

@@ -37,11 +37,13 @@ class Work {
  public:
   explicit Work(const std::string& routine) : routine(routine) {
     const int m = rows(), n = cols();
-    A.assign((m + 1) * n, 0.01);   // a row of padding, which a broken pivot search may choose
+    A.assign((m + 1) * n, 0.01);  // a row of padding, which a broken pivot search may choose
     B.assign(m * n, 1.0);
     for (int j = 0; j < n; ++j) {
-      if (routine == "lu") at(m - 1 - j * threads, j) = 10;   // the last rank holds every pivot: each level of the search writes
-      else at(j, j) = 2 * n;                                  // positive definite, also when half updated
+      if (routine == "lu")
+        at(m - 1 - j * threads, j) = 10;  // the last rank holds every pivot: each level of the search writes
+      else
+        at(j, j) = 2 * n;  // positive definite, also when half updated
     }
   }
 
@@ -52,7 +54,8 @@ class Work {
   }
 
   /// Runs the routine and reads its result, as a caller would.
-  template <tile::Team G> void operator()(const G& team) {
+  template <tile::Team G>
+  void operator()(const G& team) {
     const int m = rows(), n = cols();
     const core::Tile<double> tile{A.data(), m, n, 1, m + 1}, X{B.data(), m, n, 1, m};
     if (routine == "cholesky") tile::cholesky(team, tile);
@@ -71,8 +74,8 @@ class Work {
   tile::PivotCandidate<double> candidates[threads] = {};
   double sums[threads] = {};
 
-  int rows() const { return routine == "lu" ? 3 * threads : 17; }   // 17: three blocks of 8 columns, the last not full
-  int cols() const { return routine == "lu" ? 3 : 17; }
+  int rows() const { return routine == "lu" ? 3 * threads : 20; }  // 20: three blocks of 8, the last not full
+  int cols() const { return routine == "lu" ? 3 : 20; }
   double& at(int i, int j) { return A[i + j * (rows() + 1)]; }
 };
 
@@ -89,7 +92,7 @@ int count_syncs(const std::string& routine) {
 }
 
 struct Ended {
-  int exit_code;   // -1: a signal
+  int exit_code;  // -1: a signal
   std::string output;
 };
 
@@ -104,7 +107,8 @@ Ended start_child(const std::string& routine, const std::string& which) {
   posix_spawn_file_actions_addclose(&actions, ends[1]);
   std::string program = "/proc/self/exe", flag = missing_sync_flag, first = routine, second = which;
   char* const arguments[] = {program.data(), flag.data(), first.data(), second.data(), nullptr};
-  std::string options = "TSAN_OPTIONS=exitcode=66:halt_on_error=1:symbolize=0";   // the first report ends the child, at once
+  std::string options =
+      "TSAN_OPTIONS=exitcode=66:halt_on_error=1:symbolize=0";  // the first report ends the child, at once
   char* const environment[] = {options.data(), nullptr};
   pid_t child = 0;
   const int error = posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environment);
@@ -124,7 +128,8 @@ Ended start_child(const std::string& routine, const std::string& which) {
 void expect_report(const std::string& routine, const std::string& which) {
   const Ended ended = start_child(routine, which);
   EXPECT_EQ(ended.exit_code, sanitizer_exit_code) << routine << " without sync " << which << '\n' << ended.output;
-  EXPECT_NE(ended.output.find("data race"), std::string::npos) << routine << " without sync " << which << '\n' << ended.output;
+  EXPECT_NE(ended.output.find("data race"), std::string::npos) << routine << " without sync " << which << '\n'
+                                                               << ended.output;
 }
 
 class TileThreads : public ::testing::Test {
@@ -158,7 +163,7 @@ TEST_F(TileThreads, SanitizerIsSilentWhenNoSyncIsMissing) {
 
 int run_missing_sync(const std::string& routine, const std::string& which) {
   if (!Work::knows(routine)) return 2;
-  alarm(30);   // ranks that disagree could wait for each other for ever
+  alarm(30);  // ranks that disagree could wait for each other for ever
   Work work(routine);
   if (which == "all") {
     run_team<BrokenTeam>(threads, [&](const BrokenTeam& team) { work(team); });

@@ -6,14 +6,16 @@
 namespace trifactor::tile_test {
 namespace {
 
-template <class T> class TileTrsm : public ::testing::Test {};
+template <class T>
+class TileTrsm : public ::testing::Test {};
 TYPED_TEST_SUITE(TileTrsm, Scalars, ScalarNames);
 
 struct Triangle {
   bool lower, unit, conj;
 };
-constexpr Triangle all_triangles[] = {{false, false, false}, {false, false, true}, {false, true, false}, {false, true, true},
-                                      {true, false, false},  {true, false, true},  {true, true, false},  {true, true, true}};
+constexpr Triangle all_triangles[] = {{false, false, false}, {false, false, true}, {false, true, false},
+                                      {false, true, true},   {true, false, false}, {true, false, true},
+                                      {true, true, false},   {true, true, true}};
 std::ostream& operator<<(std::ostream& out, const Triangle& t) {
   return out << (t.lower ? "lower" : "upper") << (t.unit ? " unit" : "") << (t.conj ? " conj" : "");
 }
@@ -21,15 +23,18 @@ std::ostream& operator<<(std::ostream& out, const Triangle& t) {
 constexpr int all_columns[] = {0, 1, 3, 17};
 
 /// B := op(A)^-1 B
-template <class T> void solve(int threads, const Triangle& t, core::Tile<const T> A, core::Tile<T> B) {
+template <class T>
+void solve(int threads, const Triangle& t, core::Tile<const T> A, core::Tile<T> B) {
   on_team(threads, [&](const auto& team) { tile::trsm(team, t.lower, t.unit, A, t.conj, B); });
 }
-template <class T> void solve(int threads, const Triangle& t, const Stored<T>& A, Stored<T>& B) {
+template <class T>
+void solve(int threads, const Triangle& t, const Stored<T>& A, Stored<T>& B) {
   solve(threads, t, A.tile(), B.tile());
 }
 
 /// The stored entries of a well-conditioned triangle; canaries everywhere else, also on a diagonal of ones.
-template <class T> Stored<T> triangle(int n, const Triangle& t, Layout layout = Layout::Packed) {
+template <class T>
+Stored<T> triangle(int n, const Triangle& t, Layout layout = Layout::Packed) {
   Stored<T> A(n, n, layout);
   Random<T> random(n + 1);
   for (int j = 0; j < n; ++j)
@@ -41,21 +46,24 @@ template <class T> Stored<T> triangle(int n, const Triangle& t, Layout layout = 
   return A;
 }
 
-template <class T> Stored<T> right_hand_sides(int rows, int cols, Layout layout = Layout::Packed) {
+template <class T>
+Stored<T> right_hand_sides(int rows, int cols, Layout layout = Layout::Packed) {
   Stored<T> B(rows, cols, layout);
   Random<T>(rows + cols).fill(B);
   return B;
 }
 
 /// Entry (i, j) of op(A), zeros and ones included.
-template <class T> Wide entry(const Triangle& t, const Stored<T>& A, int i, int j) {
+template <class T>
+Wide entry(const Triangle& t, const Stored<T>& A, int i, int j) {
   if (i == j && t.unit) return 1;
   if (i != j && t.lower != (i > j)) return 0;
   return t.conj ? std::conj(wide(A(i, j))) : wide(A(i, j));
 }
 
 /// max |B - op(A) X| / (|A| |X| eps) over the columns, or of B - X op(A) over the rows.
-template <class T> double solve_ratio(bool right, const Triangle& t, const Stored<T>& A, const Stored<T>& B, const Stored<T>& X) {
+template <class T>
+double solve_ratio(bool right, const Triangle& t, const Stored<T>& A, const Stored<T>& B, const Stored<T>& X) {
   const int n = A.rows, vectors = right ? B.rows : B.cols;
   const double norm = norm1(n, n, [&](int i, int j) { return right ? entry(t, A, j, i) : entry(t, A, i, j); });
   double largest = 0;
@@ -99,7 +107,7 @@ TYPED_TEST(TileTrsm, SolvesFromTheRightByFlippingBothViews) {
         const Case where{rows, n, layouts.next(), n % 3 == 0 ? 2 : 1};
         const auto A = triangle<T>(n, t, where.layout);
         const auto B = right_hand_sides<T>(rows, n, where.layout);
-        auto X = B;   // X op(A) = B, that is op(A)^T X^T = B^T
+        auto X = B;  // X op(A) = B, that is op(A)^T X^T = B^T
         solve(where.threads, {!t.lower, t.unit, t.conj}, A.tile().flipped(), X.tile().flipped());
         EXPECT_LT(solve_ratio(true, t, A, B, X), ratio_limit) << t << ' ' << where;
         EXPECT_TRUE(X.same_but(B, anywhere)) << t << ' ' << where;
@@ -111,7 +119,7 @@ TYPED_TEST(TileTrsm, SolvesWithTheConjugateTransposeFromTheRight) {
   for (const int n : {1, 5, 8, 17, 33}) {
     const auto L = triangle<T>(n, {true, false, false});
     const auto B = right_hand_sides<T>(7, n, Layout::Padded);
-    auto X = B;   // X L^H = B, that is conj(L) X^T = B^T
+    auto X = B;  // X L^H = B, that is conj(L) X^T = B^T
     solve(3, {true, false, true}, L.tile(), X.tile().flipped());
     Stored<T> L_H(n, n);
     for (int j = 0; j < n; ++j)
@@ -123,7 +131,7 @@ TYPED_TEST(TileTrsm, SolvesWithTheConjugateTransposeFromTheRight) {
 TYPED_TEST(TileTrsm, IsTheSameBitwiseForEveryTeamLayoutAndIndexType) {
   using T = TypeParam;
   LayoutCycle layouts;
-  for (const int n : all_sizes)
+  for (const int n : {0, 1, 7, 8, 9, 17, 50})
     for (const Triangle& t : all_triangles)
       for (const int columns : all_columns) {
         const auto A = triangle<T>(n, t);
