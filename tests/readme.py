@@ -20,7 +20,7 @@ FILES = {
 def main(source, build, cxx):
     text = (source / "README.md").read_text()
     programs = [body for body in re.findall(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "main(" in body]
-    commands = re.findall(r"^ *(?:\$ )?(?:build/)?trifactor (.*)$", text, re.MULTILINE)
+    commands = re.findall(r"^ {4}(?:build/)?trifactor (.*)$", text, re.MULTILINE)
     if not programs or not commands:
         sys.exit("README.md shows no program or no command")
     with tempfile.TemporaryDirectory() as work:

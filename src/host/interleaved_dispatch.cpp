@@ -6,16 +6,16 @@ namespace {
 
 template <class T>
 const InterleavedTable<T>& table() {
-  static const InterleavedTable<T>& best = []() -> const InterleavedTable<T>& {
+  static const InterleavedTable<T>* const best = [] {
 #ifdef TRIFACTOR_HAS_AVX512   // compiled for x86-64-v4
-    if (__builtin_cpu_supports("x86-64-v4")) return avx512::interleaved_table<T>();
+    if (__builtin_cpu_supports("x86-64-v4")) return &avx512::interleaved_table<T>();
 #endif
 #ifdef TRIFACTOR_HAS_AVX2     // compiled for x86-64-v3
-    if (__builtin_cpu_supports("x86-64-v3")) return avx2::interleaved_table<T>();
+    if (__builtin_cpu_supports("x86-64-v3")) return &avx2::interleaved_table<T>();
 #endif
-    return baseline::interleaved_table<T>();
+    return &baseline::interleaved_table<T>();
   }();
-  return best;
+  return *best;
 }
 
 }  // namespace

@@ -7,12 +7,12 @@ namespace {
 template <class T>
 class Batch : public DeviceTest {
  protected:
-  /// count items of order n, or of orders 0..n for the ragged kind.
+  /// count items of order n; of the ragged kind, the first of order n and the others of orders 0..n.
   Items<T> items(Kind kind, index_t count, index_t n, index_t pad = 0) {
     Items<T> A;
     for (index_t i = 0; i < count; ++i) {
-      const bool ragged = kind == Kind::Ragged;
-      A.push_back(random_spd<T>(random, ragged ? random.integer(0, n) : n, ragged ? random.integer(0, 3) : pad));
+      const bool vary = kind == Kind::Ragged && i > 0;
+      A.push_back(random_spd<T>(random, vary ? random.integer(0, n) : n, vary ? random.integer(0, 3) : pad));
     }
     return A;
   }
@@ -143,13 +143,13 @@ TYPED_TEST(Batch, SmallItemsTakeForcedBlockedPaths) {
     for (Uplo uplo : both_uplos)
       for (const char* tuning : {"nb=1 leaf=1", "nb=3 leaf=3", "nb=8 leaf=3"})
         for (const char* looking : {"right", "left"})
-          for (index_t n : {2, 7, 8, 9, 26}) {
+          for (index_t n : {2, 8, 9, 26}) {
             SCOPED_TRACE(::testing::Message()
                          << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << tuning << ' ' << looking);
             const auto A = this->items(kind, 9, n, 1);
-            const auto L =
-                factor_cholesky(this->q, kind, uplo, A,
-                                {.tuning = std::string("whole=0 persistent=0 interleaved=0 looking=") + looking + ' ' + tuning});
+            const auto L = factor_cholesky(
+                this->q, kind, uplo, A,
+                {.tuning = std::string("whole=0 persistent=0 interleaved=0 looking=") + looking + ' ' + tuning});
             expect_right(uplo, A, L);
             EXPECT_EQ(L.path, std::string("blocked ") + looking);
           }
@@ -160,9 +160,10 @@ TYPED_TEST(Batch, OneBadItemHarmsNoOther) {
   using T = TypeParam;
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
-      for (const char* tuning :
-           {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left"})
+      for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right",
+                                 "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left"})
         for (index_t n : {4, 12, 40}) {
+          if (n == 40 && *tuning) continue;  // many tiny blocks: slow, and no other than those of 12
           Items<T> A;
           for (int i = 0; i < 21; ++i) A.push_back(random_spd<T>(this->random, kind == Kind::Ragged ? n - i % 3 : n));
           const auto good = factor_cholesky(this->q, kind, uplo, A, {.tuning = tuning});

@@ -93,7 +93,7 @@ class Large : public ::testing::Test {
     for (index_t i = 0; i < n; ++i) residual += std::abs(y[i] - z[i]), size += std::abs(x[i]);
     const double ratio = residual / double(n) / norm / size / eps<double>;
     std::printf("n = %lld: |A x - F x| / (n |A| |x| eps) = %.3g\n", static_cast<long long>(n), ratio);
-    EXPECT_LT(ratio, 30);
+    EXPECT_LT(ratio, 1);  // far below 30: of a wrong tile only the part that meets x is seen
     EXPECT_GT(ratio, 0);
   }
   std::vector<double> random_vector() {

@@ -221,7 +221,7 @@ __device__ void solve_strip(T* X, const T* L, const T* inverses) {
 /// Returns the first failed column + 1; what follows it is then garbage. Without `careful`, -1: D is as it was, since a
 /// pivot below the normal numbers needs care.
 template <bool careful, class T>
-__device__ int factor_block(T* D, T* inverse) {
+__device__ __forceinline__ int factor_block(T* D, T* inverse) {
   using Shape = PanelShape<T>;
   using R = Real<T>;
   const int lane = int(threadIdx.x) % 32, row = lane % 16;
@@ -266,6 +266,10 @@ __device__ int factor_block(T* D, T* inverse) {
   return failed;
 }
 
+/// Apart, so that its registers are not held in the usual case.
+template <class T>
+__device__ __noinline__ int factor_block_carefully(T* D, T* inverse) { return factor_block<true>(D, inverse); }
+
 /// The warps that update while warp 0 factors: not those that share its part of the multiprocessor, where tensor-core
 /// products would hold up its arithmetic tenfold. Calls f(n, of) on them.
 template <class F>
@@ -309,7 +313,7 @@ __device__ void panel_chain(const Panel<T, wide>& panel, T* P, T* X, T* D, T* in
         T* B = P + 16 * b * (ld + 1);           // block (b, b)
         if (warp == 0) {
           int at = factor_block<false>(B, inverses + b * Shape::inverse_size);
-          if (at < 0) at = factor_block<true>(B, inverses + b * Shape::inverse_size);
+          if (at < 0) at = factor_block_carefully(B, inverses + b * Shape::inverse_size);
           if (at != 0 && failed == 0) failed = 16 * b + at;
         }
         if (b == 0 && k > 0) compute_came_by();
