@@ -51,9 +51,6 @@ __device__ inline int wait_for(const int* p, int wanted) {
 /// The compute warps of a block wait for each other, or the moving warps do; the others go on.
 __device__ inline void compute_sync() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
 __device__ inline void move_sync() { asm volatile("bar.sync 2, 128;" ::: "memory"); }
-/// The moving warps wait until all compute warps have come by; these do not wait for them.
-__device__ inline void compute_came_by() { asm volatile("bar.arrive 3, 384;" ::: "memory"); }
-__device__ inline void move_after_compute() { asm volatile("bar.sync 3, 384;" ::: "memory"); }
 
 /// Shared memory by its own 32-bit addresses.
 __device__ inline unsigned shared_address(const void* p) { return unsigned(__cvta_generic_to_shared(p)); }
@@ -66,12 +63,12 @@ template <class W> __device__ inline W load_shared(unsigned p) {   // W: 4, 8 or
   unsigned long long bits[2];
   if constexpr (sizeof(W) == 4) {
     unsigned low;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(low) : "r"(p));
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(low) : "r"(p) : "memory");
     bits[0] = low;
   } else if constexpr (sizeof(W) == 8) {
-    asm volatile("ld.shared.b64 %0, [%1];" : "=l"(bits[0]) : "r"(p));
+    asm volatile("ld.shared.b64 %0, [%1];" : "=l"(bits[0]) : "r"(p) : "memory");
   } else {
-    asm volatile("ld.shared.v2.b64 {%0, %1}, [%2];" : "=l"(bits[0]), "=l"(bits[1]) : "r"(p));
+    asm volatile("ld.shared.v2.b64 {%0, %1}, [%2];" : "=l"(bits[0]), "=l"(bits[1]) : "r"(p) : "memory");
   }
   W v;
   memcpy(&v, bits, sizeof(W));
@@ -300,9 +297,11 @@ __device__ void panel_chain(const Panel<T, wide>& panel, T* P, T* X, T* D, T* in
   for (int k = 0; k < columns; ++k) {
     const bool more = k + 1 < columns;
     if (moves) {
-      if (more && k > 0 && rank == 0) wait_for(panel.flags.sub_ready + k, 1), wait_for(panel.flags.diag_ready + k + 1, 1);
-      if (more && k > 0) move_sync();           // the next tiles are there
-      if (k > 0) move_after_compute();          // the update with the old X is done
+      if (k > 0) __syncthreads();               // the update with the old X is done
+      if (more && k > 0) {
+        if (rank == 0) wait_for(panel.flags.sub_ready + k, 1), wait_for(panel.flags.diag_ready + k + 1, 1);
+        move_sync();                            // the next tiles are there
+      }
       if (more) {
         panel.template load_tile<size, false>(X, k + 1, k, rank);
         load_diagonal(D, k + 1);
@@ -316,8 +315,8 @@ __device__ void panel_chain(const Panel<T, wide>& panel, T* P, T* X, T* D, T* in
           if (at < 0) at = factor_block_carefully(B, inverses + b * Shape::inverse_size);
           if (at != 0 && failed == 0) failed = 16 * b + at;
         }
-        if (b == 0 && k > 0) compute_came_by();
-        compute_sync();                         // the block is factored, the update of the others is done
+        if (b == 0 && k > 0) __syncthreads();   // the first block is factored, and the update with X is done
+        else compute_sync();                    // the block is factored, the update of the others is done
         const int below = blocks - 1 - b;
         if (warp < below) solve_block(B + 16 * (warp + 1), inverses + b * Shape::inverse_size);
         compute_sync();                         // the columns are solved
