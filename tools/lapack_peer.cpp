@@ -18,43 +18,43 @@
 namespace program {
 namespace {
 
-int potrf(char uplo, int n, float* A) { return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
-int potrf(char uplo, int n, double* A) { return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
-int potrf(char uplo, int n, std::complex<float>* A) { return LAPACKE_cpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
-int potrf(char uplo, int n, std::complex<double>* A) { return LAPACKE_zpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+inline int potrf(char uplo, int n, float* A) { return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+inline int potrf(char uplo, int n, double* A) { return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+inline int potrf(char uplo, int n, std::complex<float>* A) { return LAPACKE_cpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+inline int potrf(char uplo, int n, std::complex<double>* A) { return LAPACKE_zpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
 
-int getrf(int n, float* A, int* pivots) { return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots); }
-int getrf(int n, double* A, int* pivots) { return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots); }
-int getrf(int n, std::complex<float>* A, int* pivots) {
+inline int getrf(int n, float* A, int* pivots) { return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots); }
+inline int getrf(int n, double* A, int* pivots) { return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots); }
+inline int getrf(int n, std::complex<float>* A, int* pivots) {
   return LAPACKE_cgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots);
 }
-int getrf(int n, std::complex<double>* A, int* pivots) {
+inline int getrf(int n, std::complex<double>* A, int* pivots) {
   return LAPACKE_zgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots);
 }
 
-int potrs(char uplo, int n, int columns, const float* L, float* X) {
+inline int potrs(char uplo, int n, int columns, const float* L, float* X) {
   return LAPACKE_spotrs_work(LAPACK_COL_MAJOR, uplo, n, columns, L, n, X, n);
 }
-int potrs(char uplo, int n, int columns, const double* L, double* X) {
+inline int potrs(char uplo, int n, int columns, const double* L, double* X) {
   return LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, uplo, n, columns, L, n, X, n);
 }
-int potrs(char uplo, int n, int columns, const std::complex<float>* L, std::complex<float>* X) {
+inline int potrs(char uplo, int n, int columns, const std::complex<float>* L, std::complex<float>* X) {
   return LAPACKE_cpotrs_work(LAPACK_COL_MAJOR, uplo, n, columns, L, n, X, n);
 }
-int potrs(char uplo, int n, int columns, const std::complex<double>* L, std::complex<double>* X) {
+inline int potrs(char uplo, int n, int columns, const std::complex<double>* L, std::complex<double>* X) {
   return LAPACKE_zpotrs_work(LAPACK_COL_MAJOR, uplo, n, columns, L, n, X, n);
 }
 
-int getrs(int n, int columns, const float* LU, const int* pivots, float* X) {
+inline int getrs(int n, int columns, const float* LU, const int* pivots, float* X) {
   return LAPACKE_sgetrs_work(LAPACK_COL_MAJOR, 'N', n, columns, LU, n, pivots, X, n);
 }
-int getrs(int n, int columns, const double* LU, const int* pivots, double* X) {
+inline int getrs(int n, int columns, const double* LU, const int* pivots, double* X) {
   return LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, columns, LU, n, pivots, X, n);
 }
-int getrs(int n, int columns, const std::complex<float>* LU, const int* pivots, std::complex<float>* X) {
+inline int getrs(int n, int columns, const std::complex<float>* LU, const int* pivots, std::complex<float>* X) {
   return LAPACKE_cgetrs_work(LAPACK_COL_MAJOR, 'N', n, columns, LU, n, pivots, X, n);
 }
-int getrs(int n, int columns, const std::complex<double>* LU, const int* pivots, std::complex<double>* X) {
+inline int getrs(int n, int columns, const std::complex<double>* LU, const int* pivots, std::complex<double>* X) {
   return LAPACKE_zgetrs_work(LAPACK_COL_MAJOR, 'N', n, columns, LU, n, pivots, X, n);
 }
 

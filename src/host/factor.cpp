@@ -49,12 +49,13 @@ index_t sort_by_order(const Items<T>& A, const int* info, index_t* order, index_
   return size;
 }
 
+/// A NaN or an infinity, from which LU can make a NaN.
 template <class T>
-bool has_nan(int threads, const Tile<T>& A) {
+bool has_non_finite(int threads, const Tile<T>& A) {
   std::atomic<bool> found{false};
   for_columns(threads, A.cols, A.rows, [&](index_t j) {
     bool bad = false;
-    for (index_t i = 0; i < A.rows; ++i) bad |= !(A(i, j) == A(i, j));
+    for (index_t i = 0; i < A.rows; ++i) bad |= !(A(i, j) - A(i, j) == T(0));
     if (bad) found = true;
   });
   return found;
@@ -64,16 +65,20 @@ bool has_nan(int threads, const Tile<T>& A) {
 
 template <class T>
 bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
-  const index_t n = A.rows, count = A.count;
+  const index_t n = A.rows, count = A.count, lanes = interleaved_lanes<T>();
   if (n > tuning.whole) return false;
-  if (count == 1 || tuning.interleaved == 0 || (!A.ragged() && n > tuning.interleaved)) {
+  const bool few = n > 32 && count < lanes * threads_;   // larger items: better one to a thread than some threads idle
+  if (count == 1 || few || tuning.interleaved == 0 || (!A.ragged() && n > tuning.interleaved)) {
     set_path(count == 1 && n <= tile_order ? "tile" : "lapack");
     cholesky_tile(A, info, 0);
     return true;
   }
-  // Jobs: each large item alone, then the small ones in groups of neighbours in size, largest first.
+  // Jobs: each large item alone, then the small ones in groups of neighbours in size, largest first; several groups to a
+  // job, since the next is fetched while one is factored, but enough jobs that all threads end together.
   set_path(n <= tuning.interleaved ? "interleaved" : "lapack, interleaved");
-  const index_t small = min(tuning.interleaved, n), lanes = interleaved_lanes<T>();
+  constexpr index_t most_groups = 16, most_lanes = 32;
+  const index_t small = min(tuning.interleaved, n);
+  const index_t group_size = lanes * max(index_t(1), min(most_groups, count / (lanes * threads_ * 8)));
   const std::size_t bytes = (interleaved_scratch<T>(small) + 255) / 256 * 256;
   auto buffers = arena_.take<char>(index_t(bytes) * threads_);
   auto order = arena_.take<index_t>(A.ragged() ? count : 0);
@@ -85,12 +90,12 @@ bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
     items = sort_by_order(A, info, order.data(), starts.data());
     while (large < items && A.item(order.data()[large]).rows > small) ++large;
   }
-  const index_t jobs = large + ceil_div(items - large, lanes);
+  const index_t jobs = large + ceil_div(items - large, group_size);
   ThreadScope scope(threads_, true);
 #pragma omp parallel
   {
     char* buffer = buffers.data() + bytes * std::size_t(omp_get_thread_num());
-    index_t neighbours[64];
+    index_t neighbours[most_groups * most_lanes];
 #pragma omp for schedule(dynamic, 1)
     for (index_t job = 0; job < jobs; ++job) {
       if (job < large) {
@@ -98,7 +103,7 @@ bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
         info[b] = cholesky_item(A.item(b), A.is_flipped);
         continue;
       }
-      const index_t first = large + (job - large) * lanes, size = min(lanes, items - first);
+      const index_t first = large + (job - large) * group_size, size = min(group_size, items - first);
       const index_t* group = order.data() + first;
       if (!A.ragged()) {
         std::iota(neighbours, neighbours + size, first);
@@ -124,7 +129,7 @@ bool HostEngine::lu_whole(Items<T> A, int* pivots, int* info, const LuTuning& tu
   if (min(A.rows, A.cols) > tuning.whole) return false;
   if (arena_.planning()) return true;
   const auto a = A.item(0);
-  if (has_nan(threads_, a)) return false;   // LAPACK's pivot search may pass over a NaN; the blocked driver's does not
+  if (has_non_finite(threads_, a)) return false;   // LAPACK's pivot search may pass over a NaN; the blocked driver's does not
   set_path("lapack");
   ThreadScope scope(threads_, false);
   info[0] = blas::getrf(int(a.rows), int(a.cols), a.data, int(a.col_stride), pivots);
@@ -136,7 +141,7 @@ void HostEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {
   if (arena_.planning()) return;
   const auto a = A.item(0);
   int k = 0;
-  if (a.cols > tile_order && !has_nan(threads_, a)) {
+  if (a.cols > tile_order && !has_non_finite(threads_, a)) {
     ThreadScope scope(threads_, false);
     k = blas::getrf(int(a.rows), int(a.cols), a.data, int(a.col_stride), pivots);
     for (index_t i = 0; i < min(a.rows, a.cols); ++i) pivots[i] += int(first);

@@ -102,8 +102,8 @@ TYPED_TEST(Cholesky, FactorsWithWideBlocks) {
       for (Uplo uplo : both_uplos) {
         SCOPED_TRACE(::testing::Message() << looking << ' ' << name(uplo) << " n=" << n);
         const auto A = random_spd<TypeParam>(this->random, n, 1);
-        const auto result =
-            this->factor(uplo, A, {.tuning = std::string("whole=0 persistent=0 interleaved=0 nb=64 leaf=16 looking=") + looking});
+        const auto result = this->factor(
+            uplo, A, {.tuning = std::string("whole=0 persistent=0 interleaved=0 nb=64 leaf=16 looking=") + looking});
         this->expect_right(uplo, A, result);
         EXPECT_EQ(result.path, std::string("blocked ") + looking);
       }

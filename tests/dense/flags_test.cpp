@@ -1,5 +1,5 @@
-// The persistent kernel, whose blocks wait for each other's flags in global memory: no tool sees a race there, so it runs
-// many times, at many sizes, on two streams at once, and every result must be the same to the last bit.
+// The persistent kernel, whose blocks wait for each other's flags in global memory: no tool sees a race there, so it
+// runs many times, at many sizes, on two streams at once, and every result must be the same to the last bit.
 #include <support/factored.hpp>
 #include <support/ratios.hpp>
 
@@ -30,7 +30,7 @@ TYPED_TEST(Flags, RepeatBitwiseUnderStress) {
   std::vector<Case> cases;
   for (index_t n : {40, 64, 65, 100, 129, 200, 320, 511, 640, 1000})
     for (Uplo uplo : both_uplos) {
-      const auto A = random_spd<T>(this->random, n, n % 3);   // odd and even leading dimensions
+      const auto A = random_spd<T>(this->random, n, n % 3);  // odd and even leading dimensions
       const auto result = factor_cholesky(q, uplo, A, this->persistent);
       ASSERT_EQ(result.path, "persistent");
       ASSERT_EQ(result.info, 0);
@@ -51,7 +51,8 @@ TYPED_TEST(Flags, RepeatBitwiseUnderStress) {
     for (int s = 0; s < 2; ++s) {
       queues[s].sync();
       ASSERT_EQ(info[s].download()[0], 0);
-      ASSERT_TRUE(same_bits(F[s].download(), both[s]->expected)) << "n=" << both[s]->A.rows << ' ' << name(both[s]->uplo) << ", round " << round;
+      ASSERT_TRUE(same_bits(F[s].download(), both[s]->expected))
+          << "n=" << both[s]->A.rows << ' ' << name(both[s]->uplo) << ", round " << round;
     }
   }
 }

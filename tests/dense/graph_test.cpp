@@ -134,8 +134,8 @@ TYPED_TEST(Graph, HybridIsRefusedUnderCaptureAndAutoIsNative) {
   Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
   Job hybrid = cholesky_job<T>(q, this->random, "cholesky, hybrid", Uplo::Lower, 50, {.mode = Mode::Hybrid});
   Job hybrid_lu = lu_job<T>(q, this->random, "lu, hybrid", 50, {.mode = Mode::Hybrid});
-  Job automatic =
-      cholesky_job<T>(q, this->random, "cholesky, auto", Uplo::Lower, 300, {.tuning = "whole=0 persistent=0 looking=right nb=64"});
+  Job automatic = cholesky_job<T>(q, this->random, "cholesky, auto", Uplo::Lower, 300,
+                                  {.tuning = "whole=0 persistent=0 looking=right nb=64"});
   q.reserve(automatic.scratch());
   stream.begin();
   EXPECT_THROW(hybrid.run(), InvalidArgument);
@@ -153,8 +153,10 @@ TYPED_TEST(Graph, HybridIsRefusedUnderCaptureAndAutoIsNative) {
 TYPED_TEST(Graph, TwoGraphsOfOneQueueKeepTheirMemory) {
   Stream first, second;
   Queue q = Queue::wrap_cuda_stream(first.get(), 0), r = Queue::wrap_cuda_stream(second.get(), 0);
-  Job small = cholesky_job<TypeParam>(q, this->random, "small", Uplo::Lower, 40, {.tuning = "whole=0 persistent=0 nb=8"});
-  Job large = cholesky_job<TypeParam>(q, this->random, "large", Uplo::Upper, 300, {.tuning = "whole=0 persistent=0 nb=64"});
+  Job small =
+      cholesky_job<TypeParam>(q, this->random, "small", Uplo::Lower, 40, {.tuning = "whole=0 persistent=0 nb=8"});
+  Job large =
+      cholesky_job<TypeParam>(q, this->random, "large", Uplo::Upper, 300, {.tuning = "whole=0 persistent=0 nb=64"});
   q.reserve(small.scratch());
   first.begin();
   small.run();

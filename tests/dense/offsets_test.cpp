@@ -63,8 +63,8 @@ TYPED_TEST_SUITE(Offsets, Scalars, ScalarNames);
 
 TYPED_TEST(Offsets, CholeskyOfColumnsFarApart) {
   for (Uplo uplo : both_uplos)
-    for (const char* tuning :
-         {"", "whole=0 persistent=0 interleaved=0 nb=1 leaf=1 looking=right", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left"}) {
+    for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=1 leaf=1 looking=right",
+                               "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left"}) {
       SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << tuning);
       const auto A = random_spd<TypeParam>(this->random, this->n);
       const auto view = this->upload(A);

@@ -304,11 +304,11 @@ class Resources(SolveTest):
 
     def test_running_out_of_memory_is_status_3(self):
         if program.has_address_sanitizer():
-            self.skipTest("the address sanitizer takes more address space than any limit")
+            self.skipTest("the address sanitizer takes more memory than any limit")
         n = 8000
         self.write("A.mtx", "%%%%MatrixMarket matrix coordinate real general\n%d %d 1\n1 1 1\n" % (n, n))
         space = n * n * 8 * 3 // 2
-        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (space, space))
+        limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (space, space))
         if program.info()["devices"][0]["free_bytes"] < 3 * n * n * 8:
             self.skipTest("too little memory on this machine")
         done = self.fail_with(3, "memory", "solve", "A.mtx", "--device", "host", preexec_fn=limit,

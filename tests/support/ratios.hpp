@@ -92,4 +92,12 @@ double inverse_ratio(const HostMatrix<T>& A, const HostMatrix<T>& X) {
   return detail::ratio<T>(norm1(R), double(A.rows), norm1(W), norm1(Y));
 }
 
+/// How far the sum of the logarithms of F's diagonal may be off when it is made in T, one after the other.
+template <class T>
+double log_tolerance(const HostMatrix<T>& F) {
+  double size = 1;
+  for (index_t j = 0; j < F.cols; ++j) size += 2 * std::abs(std::log(std::abs(widen(F(j, j)))));
+  return 10 * std::sqrt(double(F.cols + 1)) * size * eps<T>;
+}
+
 }  // namespace trifactor::test
