@@ -6,7 +6,7 @@
 namespace trifactor::api {
 
 namespace {
-constexpr index_t largest = std::numeric_limits<int>::max();   // LAPACK, pivots and info count in int
+constexpr index_t largest = std::numeric_limits<int>::max();  // LAPACK, pivots and info count in int
 }
 
 void fail(const char* call, const std::string& text) { throw InvalidArgument(std::string(call) + ": " + text); }
@@ -22,7 +22,8 @@ void check_size(const char* call, const std::string& what, index_t size) {
 
 void check_ld(const char* call, const std::string& name, index_t rows, index_t ld) {
   if (ld < core::max(rows, index_t(1)))
-    fail(call, name + ".ld", ld, "be at least max(" + name + ".rows, 1) = " + std::to_string(core::max(rows, index_t(1))));
+    fail(call, name + ".ld", ld,
+         "be at least max(" + name + ".rows, 1) = " + std::to_string(core::max(rows, index_t(1))));
   if (ld > largest) fail(call, name + ".ld", ld, "be at most " + std::to_string(largest));
 }
 
@@ -30,15 +31,18 @@ void check_pointer(const char* call, const std::string& what, const void* p, std
   if (!p) fail(call, what + " is null");
   const auto address = reinterpret_cast<std::uintptr_t>(p);
   if (address % alignment != 0)
-    fail(call, what + " = " + std::to_string(address) + " must be a multiple of " + std::to_string(alignment) + ", the size of an element");
+    fail(call, what + " = " + std::to_string(address) + " must be a multiple of " + std::to_string(alignment) +
+                   ", the size of an element");
 }
 
 void check_hybrid(const char* call, const Queue& q, index_t count) {
-  if (!q.is_cuda()) fail(call, "mode = Hybrid must run on a CUDA queue; on a host queue everything runs on the CPU already");
+  if (!q.is_cuda())
+    fail(call, "mode = Hybrid must run on a CUDA queue; on a host queue everything runs on the CPU already");
   if (count != 1) fail(call, "A.count", count, "be 1 for mode = Hybrid");
 #if TRIFACTOR_HAS_CUDA
   if (q.state()->cuda->capturing())
-    fail(call, "mode = Hybrid waits for the CPU, so its stream must not be under capture; Auto and Native may be captured");
+    fail(call,
+         "mode = Hybrid waits for the CPU, so its stream must not be under capture; Auto and Native may be captured");
 #endif
 }
 

@@ -1,4 +1,5 @@
-// Checks of a caller's arguments, and the way from public views to Items. What fails throws before anything is enqueued.
+// Checks of a caller's arguments, and the way from public views to Items. What fails throws before anything is
+// enqueued.
 #pragma once
 
 #include <core/batch.hpp>
@@ -8,8 +9,8 @@
 
 namespace trifactor::api {
 
-using core::Items;
 using core::inner_t;
+using core::Items;
 
 /// Throws InvalidArgument "call: what = value must rule".
 [[noreturn]] void fail(const char* call, const std::string& what, index_t value, const std::string& rule);
@@ -39,8 +40,8 @@ Items<inner_t<T>> items(const char* call, const char* name, StridedBatch<T> A) {
   const index_t extent = A.rows > 0 && A.cols > 0 ? A.ld * (A.cols - 1) + A.rows : 0;
   if (A.stride < 0) fail(call, std::string(name) + ".stride", A.stride, "not be negative");
   if (!std::is_const_v<T> && A.count > 1 && A.stride < extent)
-    fail(call, std::string(name) + ".stride", A.stride, "be at least ld * (cols - 1) + rows = " + std::to_string(extent) +
-                                                            ", so that items do not overlap");
+    fail(call, std::string(name) + ".stride", A.stride,
+         "be at least ld * (cols - 1) + rows = " + std::to_string(extent) + ", so that items do not overlap");
   a.stride = A.stride, a.count = A.count;
   a.stored_rows = a.rows = A.rows, a.stored_cols = a.cols = A.cols;
   return a;
@@ -85,15 +86,18 @@ void check_hybrid(const char* call, const Queue& q, index_t count);
 template <class T>
 void check_square(const char* call, const char* name, const Items<T>& A) {
   if (A.rows != A.cols)
-    fail(call, std::string(name) + " is " + std::to_string(A.rows) + " x " + std::to_string(A.cols) + " but must be square");
+    fail(call,
+         std::string(name) + " is " + std::to_string(A.rows) + " x " + std::to_string(A.cols) + " but must be square");
 }
 
 /// A factor L of A and the right-hand sides X belong together.
 template <class T>
 void check_fit(const char* call, const char* name, const Items<const T>& L, const Items<T>& X) {
   check_square(call, name, L);
-  if (L.rows != X.rows) fail(call, "X.rows", X.rows, "equal " + std::string(name) + ".rows = " + std::to_string(L.rows));
-  if (L.count != X.count) fail(call, "X.count", X.count, "equal " + std::string(name) + ".count = " + std::to_string(L.count));
+  if (L.rows != X.rows)
+    fail(call, "X.rows", X.rows, "equal " + std::string(name) + ".rows = " + std::to_string(L.rows));
+  if (L.count != X.count)
+    fail(call, "X.count", X.count, "equal " + std::string(name) + ".count = " + std::to_string(L.count));
 }
 
 }  // namespace trifactor::api

@@ -16,16 +16,20 @@ using core::SolveTuning;
 
 template <class Tuning, class T>
 Tuning tuning_for(const Queue& q, const Items<T>& A, std::string_view overrides) {
-  return tuning::find<Tuning>(q.state()->architectures, core::scalar_name(std::remove_const_t<T>{}), A.rows, A.count, overrides);
+  return tuning::find<Tuning>(q.state()->architectures, core::scalar_name(std::remove_const_t<T>{}), A.rows, A.count,
+                              overrides);
 }
 
 /// Upper is Lower seen flipped.
 template <class T>
-Items<T> as_lower(Uplo uplo, const Items<T>& A) { return uplo == Uplo::Upper ? A.flipped() : A; }
+Items<T> as_lower(Uplo uplo, const Items<T>& A) {
+  return uplo == Uplo::Upper ? A.flipped() : A;
+}
 
 /// What cholesky and cholesky_scratch have in common: the arguments are good, the driver is chosen.
 template <class T, class Run>
-void with_cholesky(const char* call, const Queue& q, Uplo uplo, const Items<T>& A, const CholeskyOptions& options, Run run) {
+void with_cholesky(const char* call, const Queue& q, Uplo uplo, const Items<T>& A, const CholeskyOptions& options,
+                   Run run) {
   check_square(call, "A", A);
   const auto tuning = tuning_for<CholeskyTuning>(q, A, options.tuning);
   const bool hybrid = options.mode == Mode::Hybrid;
@@ -69,7 +73,7 @@ std::size_t cholesky_solve_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L
   const auto l = items("cholesky_solve_scratch", "L", L);
   const auto x = items("cholesky_solve_scratch", "X", X);
   check_fit("cholesky_solve_scratch", "L", l, x);
-  const int given = 0;   // as much as a call with info needs
+  const int given = 0;  // as much as a call with info needs
   return plan(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, &given); });
 }
 
@@ -90,36 +94,42 @@ auto with_inverse(const char* call, const Queue& q, Uplo uplo, MatrixView<const 
   check_fit(call, "L", l, x);
   check_square(call, "X", x);
   const auto tuning = tuning_for<SolveTuning>(q, x, "");
-  return run([=](auto& e, const int* info) { dense::cholesky_inverse(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info, tuning); });
+  return run([=](auto& e, const int* info) {
+    dense::cholesky_inverse(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info, tuning);
+  });
 }
 }  // namespace
 
 template <Scalar T>
-void cholesky_inverse(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> X, const int* info) {
-  with_inverse<T>("cholesky_inverse", q, uplo, L, X, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
+void cholesky_inverse(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> X,
+                      const int* info) {
+  with_inverse<T>("cholesky_inverse", q, uplo, L, X,
+                  [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
 }
 
 template <Scalar T>
-std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> X) {
+std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const T>> L,
+                                     MatrixView<T> X) {
   const int given = 0;
   return with_inverse<T>("cholesky_inverse_scratch", q, uplo, L, X,
                          [&](auto driver) { return plan(q, [&](auto& e) { driver(e, &given); }); });
 }
 
-#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                             \
-  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                       \
-  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&);        \
-  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*);                       \
-  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>);              \
-  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);                     \
+#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                      \
+  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                \
+  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&); \
+  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*);                \
+  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>);       \
+  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);              \
   template TRIFACTOR_API void cholesky_log_det<B<const T>>(Queue&, Uplo, B<const T>, real_t<T>*, const int*);
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                               \
-  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)                                                                          \
-  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch)                                                                        \
-  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch)                                                                        \
-  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)                                                                         \
-  template TRIFACTOR_API void cholesky_inverse<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, const int*);      \
-  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<T>(const Queue&, Uplo, MatrixView<const T>, MatrixView<T>);
+#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                          \
+  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)                                                                     \
+  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch)                                                                   \
+  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch)                                                                   \
+  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)                                                                    \
+  template TRIFACTOR_API void cholesky_inverse<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, const int*); \
+  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<T>(const Queue&, Uplo, MatrixView<const T>,        \
+                                                                 MatrixView<T>);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

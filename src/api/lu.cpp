@@ -14,7 +14,8 @@ using namespace api;
 
 template <class T, class Run>
 void with_lu(const char* call, const Queue& q, const Items<T>& A, const LuOptions& options, Run run) {
-  const auto tuning = tuning::find<core::LuTuning>(q.state()->architectures, core::scalar_name(T{}), core::min(A.rows, A.cols), 1, options.tuning);
+  const auto tuning = tuning::find<core::LuTuning>(q.state()->architectures, core::scalar_name(T{}),
+                                                   core::min(A.rows, A.cols), 1, options.tuning);
   const bool hybrid = options.mode == Mode::Hybrid;
   if (hybrid) check_hybrid(call, q, A.count);
   run([&q, A, tuning, hybrid](auto& e, int* pivots, int* info) {
@@ -27,7 +28,8 @@ void with_lu(const char* call, const Queue& q, const Items<T>& A, const LuOption
 
 }  // namespace
 
-template <Batch B> requires SingleMatrix<B>
+template <Batch B>
+requires SingleMatrix<B>
 void lu(Queue& q, B A, int* pivots, int* info, const LuOptions& options) {
   const auto a = items("lu", "A", A);
   check_pointer("lu", "info", info, sizeof(int));
@@ -35,15 +37,16 @@ void lu(Queue& q, B A, int* pivots, int* info, const LuOptions& options) {
   with_lu("lu", q, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots, info); }); });
 }
 
-template <Batch B> requires SingleMatrix<B>
-std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) {
+template <Batch B>
+requires SingleMatrix<B> std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) {
   std::size_t bytes = 0;
   with_lu("lu_scratch", q, items("lu_scratch", "A", A), options,
           [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr, nullptr); }); });
   return bytes;
 }
 
-template <Batch B> requires SingleMatrix<B>
+template <Batch B>
+requires SingleMatrix<B>
 void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, const int* info) {
   const auto a = items("lu_solve", "LU", LU);
   const auto x = items("lu_solve", "X", X);
@@ -52,17 +55,18 @@ void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, cons
   on_engine(q, [&](auto& e) { dense::lu_solve(e, op, a, pivots, x, info); });
 }
 
-template <Batch B> requires SingleMatrix<B>
-std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X) {
+template <Batch B>
+requires SingleMatrix<B> std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X) {
   const auto a = items("lu_solve_scratch", "LU", LU);
   const auto x = items("lu_solve_scratch", "X", X);
   check_fit("lu_solve_scratch", "LU", a, x);
-  const int given = 0;   // as much as a call with info needs
+  const int given = 0;  // as much as a call with info needs
   return plan(q, [&](auto& e) { dense::lu_solve(e, op, a, nullptr, x, &given); });
 }
 
 template <Scalar T>
-void lu_inverse(Queue& q, std::type_identity_t<MatrixView<const T>> LU, const int* pivots, MatrixView<T> X, const int* info) {
+void lu_inverse(Queue& q, std::type_identity_t<MatrixView<const T>> LU, const int* pivots, MatrixView<T> X,
+                const int* info) {
   const auto a = items("lu_inverse", "LU", LU);
   const auto x = items("lu_inverse", "X", X);
   check_fit("lu_inverse", "LU", a, x);
@@ -91,12 +95,14 @@ void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
   on_engine(q, [&](auto& e) { e.permutation(pivots, k, p, rows); });
 }
 
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                                    \
-  template TRIFACTOR_API void lu<MatrixView<T>>(Queue&, MatrixView<T>, int*, int*, const LuOptions&);                      \
-  template TRIFACTOR_API std::size_t lu_scratch<MatrixView<T>>(const Queue&, MatrixView<T>, const LuOptions&);             \
-  template TRIFACTOR_API void lu_solve<MatrixView<T>>(Queue&, Op, MatrixView<const T>, const int*, MatrixView<T>, const int*); \
-  template TRIFACTOR_API std::size_t lu_solve_scratch<MatrixView<T>>(const Queue&, Op, MatrixView<const T>, MatrixView<T>); \
-  template TRIFACTOR_API void lu_inverse<T>(Queue&, MatrixView<const T>, const int*, MatrixView<T>, const int*);           \
+#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                           \
+  template TRIFACTOR_API void lu<MatrixView<T>>(Queue&, MatrixView<T>, int*, int*, const LuOptions&);             \
+  template TRIFACTOR_API std::size_t lu_scratch<MatrixView<T>>(const Queue&, MatrixView<T>, const LuOptions&);    \
+  template TRIFACTOR_API void lu_solve<MatrixView<T>>(Queue&, Op, MatrixView<const T>, const int*, MatrixView<T>, \
+                                                      const int*);                                                \
+  template TRIFACTOR_API std::size_t lu_solve_scratch<MatrixView<T>>(const Queue&, Op, MatrixView<const T>,       \
+                                                                     MatrixView<T>);                              \
+  template TRIFACTOR_API void lu_inverse<T>(Queue&, MatrixView<const T>, const int*, MatrixView<T>, const int*);  \
   template TRIFACTOR_API void lu_det<T>(Queue&, MatrixView<const T>, const int*, T*, real_t<T>*);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

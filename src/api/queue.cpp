@@ -19,7 +19,9 @@ std::shared_ptr<QueueState> cuda_state(void* stream, bool borrowed, int device) 
   return state;
 }
 #else
-std::shared_ptr<QueueState> cuda_state(void*, bool, int) { throw DeviceFault("no CUDA device: this library was built without CUDA"); }
+std::shared_ptr<QueueState> cuda_state(void*, bool, int) {
+  throw DeviceFault("no CUDA device: this library was built without CUDA");
+}
 #endif
 
 std::shared_ptr<QueueState> host_state(int threads) {
@@ -47,7 +49,9 @@ void Queue::reserve(std::size_t bytes) {
 }
 
 #if TRIFACTOR_HAS_CUDA
-void Queue::sync() { if (state_->cuda) state_->cuda->sync(); }
+void Queue::sync() {
+  if (state_->cuda) state_->cuda->sync();
+}
 bool Queue::is_cuda() const noexcept { return state_->cuda != nullptr; }
 int Queue::device() const noexcept { return state_->cuda ? state_->cuda->device() : -1; }
 void* Queue::stream() const noexcept { return state_->cuda ? state_->cuda->stream() : nullptr; }
@@ -62,8 +66,8 @@ void copy_bytes(Queue& from, const void* source, Queue& to, void* target, std::s
   copy_columns(from, source, bytes, to, target, bytes, bytes, 1);
 }
 
-void copy_columns(Queue& from, const void* source, std::size_t source_ld, [[maybe_unused]] Queue& to, void* target, std::size_t target_ld,
-                  std::size_t rows, std::size_t cols) {
+void copy_columns(Queue& from, const void* source, std::size_t source_ld, [[maybe_unused]] Queue& to, void* target,
+                  std::size_t target_ld, std::size_t rows, std::size_t cols) {
   if (rows == 0 || cols == 0) return;
   if (!source) api::fail("copy", "source is null");
   if (!target) api::fail("copy", "target is null");
@@ -89,11 +93,15 @@ std::shared_ptr<QueueState> host_memory() {
 }
 
 #if TRIFACTOR_HAS_CUDA
-void* allocate(QueueState& s, std::size_t bytes) { return s.cuda ? s.cuda->allocate(bytes) : core::allocate_host(bytes); }
+void* allocate(QueueState& s, std::size_t bytes) {
+  return s.cuda ? s.cuda->allocate(bytes) : core::allocate_host(bytes);
+}
 void deallocate(QueueState& s, void* p) noexcept { s.cuda ? s.cuda->deallocate(p) : core::free_host(p); }
 void fill_zero(QueueState& s, void* p, std::size_t bytes) {
-  if (s.cuda) s.cuda->fill_zero(p, bytes);
-  else std::memset(p, 0, bytes);
+  if (s.cuda)
+    s.cuda->fill_zero(p, bytes);
+  else
+    std::memset(p, 0, bytes);
 }
 bool on_host(const QueueState& s) noexcept { return !s.cuda; }
 #else
@@ -103,21 +111,27 @@ void fill_zero(QueueState&, void* p, std::size_t bytes) { std::memset(p, 0, byte
 bool on_host(const QueueState&) noexcept { return true; }
 #endif
 
-void throw_not_on_host(const char* what) { throw InvalidArgument(std::string(what) + " reads host memory, but this memory is a CUDA device's: copy() it first"); }
+void throw_not_on_host(const char* what) {
+  throw InvalidArgument(std::string(what) + " reads host memory, but this memory is a CUDA device's: copy() it first");
+}
 
 index_t checked_size(const char* what, index_t rows, index_t cols, std::size_t element) {
   if (rows < 0) api::fail(what, "rows", rows, "not be negative");
   if (cols < 0) api::fail(what, "cols", cols, "not be negative");
   const index_t largest = std::numeric_limits<index_t>::max() / index_t(element);
-  if (cols > 0 && rows > largest / cols) api::fail(what, "rows", rows, "be at most " + std::to_string(largest / cols) + " for " + std::to_string(cols) + " columns");
+  if (cols > 0 && rows > largest / cols)
+    api::fail(what, "rows", rows,
+              "be at most " + std::to_string(largest / cols) + " for " + std::to_string(cols) + " columns");
   return rows * cols;
 }
 
 }  // namespace detail
 
 NotPositiveDefinite::NotPositiveDefinite(index_t order)
-    : Error("the matrix is not positive definite: its leading minor of order " + std::to_string(order) + " is not positive and finite"),
+    : Error("the matrix is not positive definite: its leading minor of order " + std::to_string(order) +
+            " is not positive and finite"),
       order_(order) {}
-Singular::Singular(index_t row) : Error("the matrix is singular: pivot " + std::to_string(row) + " is exactly zero"), row_(row) {}
+Singular::Singular(index_t row)
+    : Error("the matrix is singular: pivot " + std::to_string(row) + " is exactly zero"), row_(row) {}
 
 }  // namespace trifactor

@@ -43,7 +43,7 @@ class Lease {
     if (device == Device::Host) return Queue::host();
     IdleQueues& idle = idle_queues();
     const std::lock_guard lock(idle.mutex);
-    idle.queues.reserve(idle.queues.size() + 16);   // so that giving back cannot fail
+    idle.queues.reserve(idle.queues.size() + 16);  // so that giving back cannot fail
     if (idle.queues.empty()) return Queue::cuda();
     Queue q = std::move(idle.queues.back());
     idle.queues.pop_back();
@@ -86,11 +86,14 @@ T fetched(Queue& q, const Buffer<T>& value) {
 template <class T>
 struct OnDevice {
   OnDevice(const char* call, MatrixView<const T> A, Device wanted)
-      : host(Queue::host()), lease((api::items(call, "A", A), choose<T>(wanted, std::min(A.rows, A.cols)))),
+      : host(Queue::host()),
+        lease((api::items(call, "A", A), choose<T>(wanted, std::min(A.rows, A.cols)))),
         matrix(copied(host, A, *lease)) {}
 
   Device device() { return (*lease).is_cuda() ? Device::Cuda : Device::Host; }
-  Matrix<T> to_host(const Matrix<T>& A) { return (*lease).is_cuda() ? copied(*lease, A.view(), host) : copied(host, A.view(), host); }
+  Matrix<T> to_host(const Matrix<T>& A) {
+    return (*lease).is_cuda() ? copied(*lease, A.view(), host) : copied(host, A.view(), host);
+  }
   Matrix<T> from_host(MatrixView<const T> A) { return copied(host, A, *lease); }
 
   Queue host;
@@ -99,17 +102,22 @@ struct OnDevice {
 };
 
 template <class T>
-MatrixView<const T> as_column(const std::vector<T>& b) { return {b.data(), index_t(b.size()), 1, std::max<index_t>(index_t(b.size()), 1)}; }
+MatrixView<const T> as_column(const std::vector<T>& b) {
+  return {b.data(), index_t(b.size()), 1, std::max<index_t>(index_t(b.size()), 1)};
+}
 
 template <class T>
-std::vector<T> as_vector(const Matrix<T>& x) { return {x.data(), x.data() + x.rows()}; }
+std::vector<T> as_vector(const Matrix<T>& x) {
+  return {x.data(), x.data() + x.rows()};
+}
 
 }  // namespace
 
 template <Scalar T>
 struct CholeskyFactor<T>::State : OnDevice<T> {
   State(MatrixView<const T> A, const CholeskyValueOptions& o)
-      : OnDevice<T>("cholesky", A, o.options.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device),
+      : OnDevice<T>("cholesky", A,
+                    o.options.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device),
         uplo(o.uplo) {}
   Uplo uplo;
 };
@@ -125,11 +133,20 @@ CholeskyFactor<T>::CholeskyFactor(MatrixView<const T> A, const CholeskyValueOpti
   if (const int k = fetched(q, info); k != 0) throw NotPositiveDefinite(k);
 }
 
-template <Scalar T> CholeskyFactor<T>::CholeskyFactor(CholeskyFactor&&) noexcept = default;
-template <Scalar T> CholeskyFactor<T>& CholeskyFactor<T>::operator=(CholeskyFactor&&) noexcept = default;
-template <Scalar T> CholeskyFactor<T>::~CholeskyFactor() = default;
-template <Scalar T> Uplo CholeskyFactor<T>::uplo() const noexcept { return state_->uplo; }
-template <Scalar T> Device CholeskyFactor<T>::device() const noexcept { return state_->device(); }
+template <Scalar T>
+CholeskyFactor<T>::CholeskyFactor(CholeskyFactor&&) noexcept = default;
+template <Scalar T>
+CholeskyFactor<T>& CholeskyFactor<T>::operator=(CholeskyFactor&&) noexcept = default;
+template <Scalar T>
+CholeskyFactor<T>::~CholeskyFactor() = default;
+template <Scalar T>
+Uplo CholeskyFactor<T>::uplo() const noexcept {
+  return state_->uplo;
+}
+template <Scalar T>
+Device CholeskyFactor<T>::device() const noexcept {
+  return state_->device();
+}
 
 template <Scalar T>
 Matrix<T> CholeskyFactor<T>::solve(MatrixView<const T> B) const {
@@ -142,7 +159,9 @@ Matrix<T> CholeskyFactor<T>::solve(MatrixView<const T> B) const {
 }
 
 template <Scalar T>
-std::vector<T> CholeskyFactor<T>::solve(const std::vector<T>& b) const { return as_vector(solve(as_column(b))); }
+std::vector<T> CholeskyFactor<T>::solve(const std::vector<T>& b) const {
+  return as_vector(solve(as_column(b)));
+}
 
 template <Scalar T>
 real_t<T> CholeskyFactor<T>::log_det() const {
@@ -195,11 +214,20 @@ LuFactor<T>::LuFactor(MatrixView<const T> A, const LuValueOptions& o) : state_(s
   state_->zero_pivot = fetched(q, info);
 }
 
-template <Scalar T> LuFactor<T>::LuFactor(LuFactor&&) noexcept = default;
-template <Scalar T> LuFactor<T>& LuFactor<T>::operator=(LuFactor&&) noexcept = default;
-template <Scalar T> LuFactor<T>::~LuFactor() = default;
-template <Scalar T> index_t LuFactor<T>::singular_at() const noexcept { return state_->zero_pivot; }
-template <Scalar T> Device LuFactor<T>::device() const noexcept { return state_->device(); }
+template <Scalar T>
+LuFactor<T>::LuFactor(LuFactor&&) noexcept = default;
+template <Scalar T>
+LuFactor<T>& LuFactor<T>::operator=(LuFactor&&) noexcept = default;
+template <Scalar T>
+LuFactor<T>::~LuFactor() = default;
+template <Scalar T>
+index_t LuFactor<T>::singular_at() const noexcept {
+  return state_->zero_pivot;
+}
+template <Scalar T>
+Device LuFactor<T>::device() const noexcept {
+  return state_->device();
+}
 
 template <Scalar T>
 Matrix<T> LuFactor<T>::solve(MatrixView<const T> B, Op op) const {
@@ -212,7 +240,9 @@ Matrix<T> LuFactor<T>::solve(MatrixView<const T> B, Op op) const {
 }
 
 template <Scalar T>
-std::vector<T> LuFactor<T>::solve(const std::vector<T>& b, Op op) const { return as_vector(solve(as_column(b), op)); }
+std::vector<T> LuFactor<T>::solve(const std::vector<T>& b, Op op) const {
+  return as_vector(solve(as_column(b), op));
+}
 
 template <Scalar T>
 Matrix<T> LuFactor<T>::inverse() const {
@@ -232,7 +262,10 @@ Determinant<T> LuFactor<T>::det() const {
   return {fetched(q, sign), fetched(q, log_abs)};
 }
 
-template <Scalar T> Matrix<T> LuFactor<T>::factors() const { return state_->to_host(state_->matrix); }
+template <Scalar T>
+Matrix<T> LuFactor<T>::factors() const {
+  return state_->to_host(state_->matrix);
+}
 
 template <Scalar T>
 std::vector<int> LuFactor<T>::permutation() const {
@@ -245,7 +278,7 @@ std::vector<int> LuFactor<T>::permutation() const {
   return result;
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                             \
+#define TRIFACTOR_INSTANTIATE(T)                                              \
   template class TRIFACTOR_API CholeskyFactor<core::ScalarTraits<T>::Public>; \
   template class TRIFACTOR_API LuFactor<core::ScalarTraits<T>::Public>;
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

@@ -9,7 +9,7 @@ namespace trifactor::cuda {
 
 namespace {
 
-constexpr std::size_t blas_workspace_bytes = 32u << 20;   // what cuBLAS's documentation recommends for Hopper
+constexpr std::size_t blas_workspace_bytes = 32u << 20;  // what cuBLAS's documentation recommends for Hopper
 
 cudaStream_t as_stream(void* s) { return static_cast<cudaStream_t>(s); }
 cudaEvent_t as_event(void* e) { return static_cast<cudaEvent_t>(e); }
@@ -100,7 +100,10 @@ DeviceScope::~DeviceScope() {
 }
 
 CudaEngine::CudaEngine(void* stream, bool borrowed, int device)
-    : device_(checked_device(device)), main_(this), architecture_(architecture_of(device)), arena_(device_source(this)),
+    : device_(checked_device(device)),
+      main_(this),
+      architecture_(architecture_of(device)),
+      arena_(device_source(this)),
       pinned_(pinned_source()) {
   const auto scope = enter();
   check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
@@ -114,7 +117,11 @@ CudaEngine::CudaEngine(void* stream, bool borrowed, int device)
 }
 
 CudaEngine::CudaEngine(CudaEngine& main)
-    : device_(main.device_), multiprocessors_(main.multiprocessors_), main_(&main), arena_(device_source(this)), pinned_(pinned_source()) {
+    : device_(main.device_),
+      multiprocessors_(main.multiprocessors_),
+      main_(&main),
+      arena_(device_source(this)),
+      pinned_(pinned_source()) {
   try {
     open_lane(nullptr, false);
   } catch (...) {
@@ -140,8 +147,9 @@ void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
   } else {
     int lowest = 0, highest = 0;
     check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
-    cudaStream_t s = nullptr;   // panels on the side lane go first
-    check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, main_ == this ? lowest : highest), "cudaStreamCreate");
+    cudaStream_t s = nullptr;  // panels on the side lane go first
+    check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, main_ == this ? lowest : highest),
+          "cudaStreamCreate");
     stream_ = s, owns_stream_ = true;
   }
   cudaEvent_t e = nullptr;
@@ -152,7 +160,8 @@ void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
   check(cublasCreate(&h), "cublasCreate");
   blas_ = h;
   check(cublasSetStream(h, as_stream(stream_)), "cublasSetStream");
-  check(cublasSetWorkspace(h, blas_workspace_, blas_workspace_bytes), "cublasSetWorkspace");   // setting the stream resets it
+  check(cublasSetWorkspace(h, blas_workspace_, blas_workspace_bytes),
+        "cublasSetWorkspace");  // setting the stream resets it
 }
 
 void CudaEngine::close_lane() noexcept {
@@ -177,9 +186,10 @@ void CudaEngine::sync() {
 void* CudaEngine::allocate(std::size_t bytes) {
   const auto scope = enter();
   if (capturing())
-    throw InvalidArgument("this call needs " + std::to_string(bytes) +
-                          " bytes of scratch memory that the queue does not have, and nothing can be allocated under capture: "
-                          "reserve() what the *_scratch query says before the capture begins");
+    throw InvalidArgument(
+        "this call needs " + std::to_string(bytes) +
+        " bytes of scratch memory that the queue does not have, and nothing can be allocated under capture: "
+        "reserve() what the *_scratch query says before the capture begins");
   return allocate_device(bytes);
 }
 void CudaEngine::deallocate(void* p) noexcept {
@@ -193,12 +203,14 @@ void CudaEngine::fill_zero(void* p, std::size_t bytes) {
   const auto scope = enter();
   check(cudaMemsetAsync(p, 0, bytes, as_stream(stream_)), "cudaMemsetAsync");
 }
-void CudaEngine::copy_columns(const void* source, std::size_t source_ld, void* target, std::size_t target_ld, std::size_t rows, std::size_t cols) {
+void CudaEngine::copy_columns(const void* source, std::size_t source_ld, void* target, std::size_t target_ld,
+                              std::size_t rows, std::size_t cols) {
   const auto scope = enter();
-  if (cols == 1 || (source_ld == rows && target_ld == rows))   // a single copy has no limit on its pitch
+  if (cols == 1 || (source_ld == rows && target_ld == rows))  // a single copy has no limit on its pitch
     check(cudaMemcpyAsync(target, source, rows * cols, cudaMemcpyDefault, as_stream(stream_)), "cudaMemcpyAsync");
   else
-    check(cudaMemcpy2DAsync(target, target_ld, source, source_ld, rows, cols, cudaMemcpyDefault, as_stream(stream_)), "cudaMemcpy2DAsync");
+    check(cudaMemcpy2DAsync(target, target_ld, source, source_ld, rows, cols, cudaMemcpyDefault, as_stream(stream_)),
+          "cudaMemcpy2DAsync");
 }
 
 void CudaEngine::fork() {
@@ -221,12 +233,18 @@ void CudaEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int*
   if (!arena().planning()) launch_check_solve(stream_, L, X, info, skip);
 }
 namespace {
-template <class T> constexpr index_t block_limit = sizeof(T) > 8 ? 96 : 128;   // a tile of this order fits in shared memory
-template <class T> bool one_strided(const Items<T>& A) { return A.count == 1 && !A.pointers; }
+template <class T>
+constexpr index_t block_limit = sizeof(T) > 8 ? 96 : 128;  // a tile of this order fits in shared memory
+template <class T>
+bool one_strided(const Items<T>& A) {
+  return A.count == 1 && !A.pointers;
+}
 }  // namespace
 
 template <class T>
-index_t CudaEngine::tile_limit(const Items<T>& A) const { return one_strided(A) ? std::numeric_limits<int>::max() : block_limit<T>; }
+index_t CudaEngine::tile_limit(const Items<T>& A) const {
+  return one_strided(A) ? std::numeric_limits<int>::max() : block_limit<T>;
+}
 
 template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
@@ -242,7 +260,7 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
 }
 template <class T>
 void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
-  constexpr index_t one_block = 64;   // from here on, one matrix is faster on several multiprocessors
+  constexpr index_t one_block = 64;  // from here on, one matrix is faster on several multiprocessors
   if (one_strided(A) && A.rows > one_block) return cholesky_panel(A, info, first);
   if (!arena().planning()) launch_cholesky(stream_, A, info, first);
 }
@@ -294,7 +312,8 @@ void CudaEngine::download(Items<T> A, T* host) {
   if (arena().planning()) return;
   const Tile<T> t = A.is_flipped ? A.flipped().item(0) : A.item(0);
   check(cudaMemcpy2DAsync(host, std::size_t(t.rows) * sizeof(T), t.data, std::size_t(t.col_stride) * sizeof(T),
-                          std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyDeviceToHost, as_stream(stream_)),
+                          std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyDeviceToHost,
+                          as_stream(stream_)),
         "copy of a panel to the host");
 }
 template <class T>
@@ -302,32 +321,34 @@ void CudaEngine::upload(Items<T> A, const T* host) {
   if (arena().planning()) return;
   const Tile<T> t = A.is_flipped ? A.flipped().item(0) : A.item(0);
   check(cudaMemcpy2DAsync(t.data, std::size_t(t.col_stride) * sizeof(T), host, std::size_t(t.rows) * sizeof(T),
-                          std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyHostToDevice, as_stream(stream_)),
+                          std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyHostToDevice,
+                          as_stream(stream_)),
         "copy of a panel to the device");
 }
 void CudaEngine::upload(int* target, const int* host, index_t n) {
   if (arena().planning()) return;
-  check(cudaMemcpyAsync(target, host, std::size_t(n) * sizeof(int), cudaMemcpyHostToDevice, as_stream(stream_)), "copy of pivots to the device");
+  check(cudaMemcpyAsync(target, host, std::size_t(n) * sizeof(int), cudaMemcpyHostToDevice, as_stream(stream_)),
+        "copy of pivots to the device");
 }
 void CudaEngine::download_wait() {
   if (!arena().planning()) check(cudaStreamSynchronize(as_stream(stream_)), "copy of a panel to the host");
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                          \
-  template void CudaEngine::reset_info<T>(Items<T>, bool, int*);                                          \
-  template void CudaEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);                   \
-  template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);                     \
-  template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                                    \
-  template index_t CudaEngine::tile_limit<T>(const Items<T>&) const;                                      \
-  template void CudaEngine::lu_tile<T>(Items<T>, int*, int*, index_t);                                    \
-  template void CudaEngine::swap_rows<T>(Items<T>, const int*, index_t, index_t, bool, const int*);       \
-  template void CudaEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                             \
-  template void CudaEngine::lu_det<T>(Items<const T>, const int*, T*, Real<T>*);                          \
-  template void CudaEngine::set_identity<T>(Items<T>, const int*);                                        \
-  template void CudaEngine::mirror_lower<T>(Items<T>, const int*);                                        \
-  template void CudaEngine::keep<T>(Items<T>, const int*, T*);                                            \
-  template void CudaEngine::restore<T>(Items<T>, const int*, T*);                                         \
-  template void CudaEngine::download<T>(Items<T>, T*);                                                    \
+#define TRIFACTOR_INSTANTIATE(T)                                                                    \
+  template void CudaEngine::reset_info<T>(Items<T>, bool, int*);                                    \
+  template void CudaEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);             \
+  template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);               \
+  template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                              \
+  template index_t CudaEngine::tile_limit<T>(const Items<T>&) const;                                \
+  template void CudaEngine::lu_tile<T>(Items<T>, int*, int*, index_t);                              \
+  template void CudaEngine::swap_rows<T>(Items<T>, const int*, index_t, index_t, bool, const int*); \
+  template void CudaEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                       \
+  template void CudaEngine::lu_det<T>(Items<const T>, const int*, T*, Real<T>*);                    \
+  template void CudaEngine::set_identity<T>(Items<T>, const int*);                                  \
+  template void CudaEngine::mirror_lower<T>(Items<T>, const int*);                                  \
+  template void CudaEngine::keep<T>(Items<T>, const int*, T*);                                      \
+  template void CudaEngine::restore<T>(Items<T>, const int*, T*);                                   \
+  template void CudaEngine::download<T>(Items<T>, T*);                                              \
   template void CudaEngine::upload<T>(Items<T>, const T*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -47,7 +47,8 @@ class CudaEngine {
   void* allocate(std::size_t bytes);
   void deallocate(void*) noexcept;
   void fill_zero(void*, std::size_t bytes);
-  void copy_columns(const void* source, std::size_t source_ld, void* target, std::size_t target_ld, std::size_t rows, std::size_t cols);
+  void copy_columns(const void* source, std::size_t source_ld, void* target, std::size_t target_ld, std::size_t rows,
+                    std::size_t cols);
 
   Arena& arena() { return main_->arena_; }
   Arena& pinned() { return main_->pinned_; }
@@ -55,36 +56,65 @@ class CudaEngine {
   void fork();
   void join();
 
-  template <class T> void reset_info(Items<T> A, bool square, int* info);
-  template <class T> void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
-  template <class T> bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
-  template <class T> void cholesky_tile(Items<T> A, int* info, index_t first);
-  template <class T> index_t tile_limit(const Items<T>& A) const;
-  template <class T> void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
-  template <class T> index_t trsm_limit(const Operand<T>& A, const Items<T>& B) const;
-  template <class T> void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
-  template <class T> void herk(Items<const T> A, Items<T> C, const int* info);
-  template <class T> void herk(Items<T> A, Items<T> C, const int* info) { herk(Items<const T>(A), C, info); }
-  template <class T> bool lu_whole(Items<T>, int*, int*, const LuTuning&) { return false; }
-  template <class T> void lu_tile(Items<T> A, int* pivots, int* info, index_t first);
-  template <class T> void swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info);
-  template <class T> void log_det(Items<const T> L, Real<T>* out, const int* info);
-  template <class T> void lu_det(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
+  template <class T>
+  void reset_info(Items<T> A, bool square, int* info);
+  template <class T>
+  void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
+  template <class T>
+  bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
+  template <class T>
+  void cholesky_tile(Items<T> A, int* info, index_t first);
+  template <class T>
+  index_t tile_limit(const Items<T>& A) const;
+  template <class T>
+  void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
+  template <class T>
+  index_t trsm_limit(const Operand<T>& A, const Items<T>& B) const;
+  template <class T>
+  void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
+  template <class T>
+  void herk(Items<const T> A, Items<T> C, const int* info);
+  template <class T>
+  void herk(Items<T> A, Items<T> C, const int* info) {
+    herk(Items<const T>(A), C, info);
+  }
+  template <class T>
+  bool lu_whole(Items<T>, int*, int*, const LuTuning&) {
+    return false;
+  }
+  template <class T>
+  void lu_tile(Items<T> A, int* pivots, int* info, index_t first);
+  template <class T>
+  void swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info);
+  template <class T>
+  void log_det(Items<const T> L, Real<T>* out, const int* info);
+  template <class T>
+  void lu_det(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
   void permutation(const int* pivots, index_t k, int* p, index_t rows);
-  template <class T> void set_identity(Items<T> A, const int* info);
-  template <class T> void mirror_lower(Items<T> A, const int* info);
-  template <class T> index_t kept_size(Items<T> X, const int* info) const { return info && X.count == 1 ? X.rows * X.cols : 0; }
-  template <class T> void keep(Items<T> X, const int* info, T* saved);
-  template <class T> void restore(Items<T> X, const int* info, T* saved);
+  template <class T>
+  void set_identity(Items<T> A, const int* info);
+  template <class T>
+  void mirror_lower(Items<T> A, const int* info);
+  template <class T>
+  index_t kept_size(Items<T> X, const int* info) const {
+    return info && X.count == 1 ? X.rows * X.cols : 0;
+  }
+  template <class T>
+  void keep(Items<T> X, const int* info, T* saved);
+  template <class T>
+  void restore(Items<T> X, const int* info, T* saved);
 
-  template <class T> void download(Items<T> A, T* host);
+  template <class T>
+  void download(Items<T> A, T* host);
   void download_wait();
-  template <class T> void upload(Items<T> A, const T* host);
+  template <class T>
+  void upload(Items<T> A, const T* host);
   void upload(int* target, const int* host, index_t n);
 
  private:
-  template <class T> void cholesky_panel(Items<T> A, int* info, index_t first);
-  explicit CudaEngine(CudaEngine& main);   // its side lane
+  template <class T>
+  void cholesky_panel(Items<T> A, int* info, index_t first);
+  explicit CudaEngine(CudaEngine& main);  // its side lane
   void open_lane(void* borrowed_stream, bool borrowed);
   void close_lane() noexcept;
 
@@ -97,8 +127,8 @@ class CudaEngine {
   void* event_ = nullptr;
   void* blas_ = nullptr;
   void* blas_workspace_ = nullptr;
-  Arena arena_, pinned_;                   // of the main lane
-  std::unique_ptr<CudaEngine> side_;       // of the main lane
+  Arena arena_, pinned_;              // of the main lane
+  std::unique_ptr<CudaEngine> side_;  // of the main lane
 };
 
 }  // namespace trifactor::cuda

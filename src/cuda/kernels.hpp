@@ -9,34 +9,49 @@ namespace trifactor::cuda {
 using namespace core;
 
 // kernels/cholesky.cuh
-template <class T> void launch_cholesky(void* stream, Items<T> A, int* info, index_t first);
+template <class T>
+void launch_cholesky(void* stream, Items<T> A, int* info, index_t first);
 
-// kernels/panel.cuh: A (m, n), m >= n, factors n columns; n is a multiple of 64 unless m = n. Wants so many entries and ints
-// of scratch memory, and a device that runs cooperative launches.
-template <class T> index_t panel_inverse_count(index_t n);
-template <class T> index_t panel_flag_count(index_t m, index_t n);
-template <class T> void launch_panel(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, T* inverses, int* flags);
+// kernels/panel.cuh: A (m, n), m >= n, factors n columns; n is a multiple of 64 unless m = n. Wants so many entries and
+// ints of scratch memory, and a device that runs cooperative launches.
+template <class T>
+index_t panel_inverse_count(index_t n);
+template <class T>
+index_t panel_flag_count(index_t m, index_t n);
+template <class T>
+void launch_panel(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, T* inverses, int* flags);
 
 // kernels/trsm.cuh
-inline constexpr index_t trsm_kernel_limit = 64;   // order of the triangle, which is held in shared memory
-template <class T> void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, const int* info);
+inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory
+template <class T>
+void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, const int* info);
 
 // kernels/update.cuh: C -= A B, or the lower triangle of it
-template <class T> void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lower_only, const int* info);
+template <class T>
+void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lower_only, const int* info);
 
 // kernels/lu.cuh
-template <class T> void launch_lu(void* stream, Items<T> A, int* pivots, int* info, index_t first);
 template <class T>
-void launch_swap_rows(void* stream, Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info);
-template <class T> void launch_lu_det(void* stream, Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
+void launch_lu(void* stream, Items<T> A, int* pivots, int* info, index_t first);
+template <class T>
+void launch_swap_rows(void* stream, Items<T> A, const int* pivots, index_t n, index_t offset, bool backward,
+                      const int* info);
+template <class T>
+void launch_lu_det(void* stream, Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
 
 // kernels/entries.cuh
-template <class T> void launch_reset_info(void* stream, Items<T> A, bool square, int* info);
-template <class T> void launch_check_solve(void* stream, Items<const T> L, Items<T> X, const int* info, int* skip);
-template <class T> void launch_log_det(void* stream, Items<const T> L, Real<T>* out, const int* info);
-template <class T> void launch_set_identity(void* stream, Items<T> A, const int* info);
-template <class T> void launch_mirror_lower(void* stream, Items<T> A, const int* info);
-template <class T> void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, bool back);
+template <class T>
+void launch_reset_info(void* stream, Items<T> A, bool square, int* info);
+template <class T>
+void launch_check_solve(void* stream, Items<const T> L, Items<T> X, const int* info, int* skip);
+template <class T>
+void launch_log_det(void* stream, Items<const T> L, Real<T>* out, const int* info);
+template <class T>
+void launch_set_identity(void* stream, Items<T> A, const int* info);
+template <class T>
+void launch_mirror_lower(void* stream, Items<T> A, const int* info);
+template <class T>
+void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, bool back);
 
 // permutation.cu
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows);

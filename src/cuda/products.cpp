@@ -20,32 +20,40 @@ cublasOperation_t cublas_op(BlasOp op) {
   return op == BlasOp::None ? CUBLAS_OP_N : op == BlasOp::Transpose ? CUBLAS_OP_T : CUBLAS_OP_C;
 }
 
-template <class T> inline constexpr T minus_one{-1};
-template <class T> inline constexpr T one{1};
+template <class T>
+inline constexpr T minus_one{-1};
+template <class T>
+inline constexpr T one{1};
 
 using Handle = cublasHandle_t;
 using Trans = cublasOperation_t;
 using Fill = cublasFillMode_t;
 
 // C -= op(A) op(B)
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const float* A, index_t lda, const float* B, index_t ldb, float* C, index_t ldc) {
+cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const float* A, index_t lda,
+                    const float* B, index_t ldb, float* C, index_t ldc) {
   return cublasSgemm_64(h, a, b, m, n, k, &minus_one<float>, A, lda, B, ldb, &one<float>, C, ldc);
 }
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const double* A, index_t lda, const double* B, index_t ldb, double* C, index_t ldc) {
+cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const double* A, index_t lda,
+                    const double* B, index_t ldb, double* C, index_t ldc) {
   return cublasDgemm_64(h, a, b, m, n, k, &minus_one<double>, A, lda, B, ldb, &one<double>, C, ldc);
 }
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const c32* A, index_t lda, const c32* B, index_t ldb, c32* C, index_t ldc) {
+cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const c32* A, index_t lda,
+                    const c32* B, index_t ldb, c32* C, index_t ldc) {
   return cublasCgemm_64(h, a, b, m, n, k, cu(&minus_one<c32>), cu(A), lda, cu(B), ldb, cu(&one<c32>), cu(C), ldc);
 }
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const c64* A, index_t lda, const c64* B, index_t ldb, c64* C, index_t ldc) {
+cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const c64* A, index_t lda,
+                    const c64* B, index_t ldb, c64* C, index_t ldc) {
   return cublasZgemm_64(h, a, b, m, n, k, cu(&minus_one<c64>), cu(A), lda, cu(B), ldb, cu(&one<c64>), cu(C), ldc);
 }
 
 // C -= A A^H (CUBLAS_OP_N) or A^H A, one triangle
-cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const float* A, index_t lda, float* C, index_t ldc) {
+cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const float* A, index_t lda, float* C,
+                    index_t ldc) {
   return cublasSsyrk_64(h, f, a, n, k, &minus_one<float>, A, lda, &one<float>, C, ldc);
 }
-cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const double* A, index_t lda, double* C, index_t ldc) {
+cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const double* A, index_t lda, double* C,
+                    index_t ldc) {
   return cublasDsyrk_64(h, f, a, n, k, &minus_one<double>, A, lda, &one<double>, C, ldc);
 }
 cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const c32* A, index_t lda, c32* C, index_t ldc) {
@@ -58,7 +66,9 @@ cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const c64* 
 }  // namespace
 
 template <class T>
-index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>&) const { return trsm_kernel_limit; }
+index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>&) const {
+  return trsm_kernel_limit;
+}
 
 template <class T>
 void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
@@ -73,10 +83,13 @@ void CudaEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   if (C.count != 1 || C.ragged() || C.pointers || !form.possible()) return launch_update(stream_, A, B, C, false, info);
   const auto a = A.items.item(0), b = B.items.item(0);
   const auto c = C.item(0);
-  const index_t lda = stored_ld(a, A.items.is_flipped), ldb = stored_ld(b, B.items.is_flipped), ldc = stored_ld(c, C.is_flipped);
+  const index_t lda = stored_ld(a, A.items.is_flipped), ldb = stored_ld(b, B.items.is_flipped),
+                ldc = stored_ld(c, C.is_flipped);
   const auto h = static_cast<cublasHandle_t>(blas_);
-  check(form.swapped ? cuda::gemm(h, cublas_op(form.b.op), cublas_op(form.a.op), c.cols, c.rows, a.cols, b.data, ldb, a.data, lda, c.data, ldc)
-                     : cuda::gemm(h, cublas_op(form.a.op), cublas_op(form.b.op), c.rows, c.cols, a.cols, a.data, lda, b.data, ldb, c.data, ldc),
+  check(form.swapped ? cuda::gemm(h, cublas_op(form.b.op), cublas_op(form.a.op), c.cols, c.rows, a.cols, b.data, ldb,
+                                  a.data, lda, c.data, ldc)
+                     : cuda::gemm(h, cublas_op(form.a.op), cublas_op(form.b.op), c.rows, c.cols, a.cols, a.data, lda,
+                                  b.data, ldb, c.data, ldc),
         "cuBLAS gemm");
 }
 
@@ -88,15 +101,15 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   const auto a = A.item(0);
   const auto c = C.item(0);
   const auto op = !C.is_flipped ? CUBLAS_OP_N : is_complex<T> ? CUBLAS_OP_C : CUBLAS_OP_T;
-  check(cuda::herk(static_cast<cublasHandle_t>(blas_), C.is_flipped ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER, op, c.rows, a.cols,
-                   a.data, stored_ld(a, A.is_flipped), c.data, stored_ld(c, C.is_flipped)),
+  check(cuda::herk(static_cast<cublasHandle_t>(blas_), C.is_flipped ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER,
+                   op, c.rows, a.cols, a.data, stored_ld(a, A.is_flipped), c.data, stored_ld(c, C.is_flipped)),
         "cuBLAS herk");
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                \
-  template index_t CudaEngine::trsm_limit<T>(const Operand<T>&, const Items<T>&) const;         \
-  template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);                   \
-  template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);              \
+#define TRIFACTOR_INSTANTIATE(T)                                                        \
+  template index_t CudaEngine::trsm_limit<T>(const Operand<T>&, const Items<T>&) const; \
+  template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);           \
+  template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);      \
   template void CudaEngine::herk<T>(Items<const T>, Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

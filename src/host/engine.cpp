@@ -5,12 +5,15 @@
 
 namespace trifactor::host {
 
-HostEngine::HostEngine(int threads) : threads_(threads > 0 ? threads : omp_get_max_threads()), arena_(host_memory_source()) {}
+HostEngine::HostEngine(int threads)
+    : threads_(threads > 0 ? threads : omp_get_max_threads()), arena_(host_memory_source()) {}
 
 std::string blas_name() {
   const int kind = openblas_get_parallel();
   return std::string(openblas_get_config()) + ", kernels for " + openblas_get_corename() + ", " +
-         (kind == OPENBLAS_OPENMP ? "OpenMP" : kind == OPENBLAS_THREAD ? "own threads" : "sequential");
+         (kind == OPENBLAS_OPENMP   ? "OpenMP"
+          : kind == OPENBLAS_THREAD ? "own threads"
+                                    : "sequential");
 }
 
 template <class T>
@@ -24,7 +27,8 @@ template <class T>
 void HostEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int* skip) {
   if (arena_.planning()) return;
   for (index_t b = 0; b < X.count; ++b) {
-    const bool fits = L.possible(b) && X.possible(b) && L.item_rows[b] == L.item_cols[b] && L.item_rows[b] == X.item_rows[b];
+    const bool fits =
+        L.possible(b) && X.possible(b) && L.item_rows[b] == L.item_cols[b] && L.item_rows[b] == X.item_rows[b];
     skip[b] = info && info[b] != 0 ? info[b] : fits ? 0 : -1;
   }
 }
@@ -90,7 +94,7 @@ template <class T>
 void HostEngine::mirror_lower(Items<T> A, const int* info) {
   if (arena_.planning() || (info && info[0] != 0)) return;
   const auto a = A.item(0);
-  constexpr index_t edge = 32;   // squares of this edge stay in cache while they are read across
+  constexpr index_t edge = 32;  // squares of this edge stay in cache while they are read across
   const index_t n = a.rows;
   for_columns(threads_, ceil_div(n, edge), n * edge, [&](index_t square) {
     const index_t j0 = square * edge, j1 = min(n, j0 + edge);
@@ -100,13 +104,13 @@ void HostEngine::mirror_lower(Items<T> A, const int* info) {
   });
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                          \
-  template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                          \
-  template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);                   \
-  template void HostEngine::swap_rows<T>(Items<T>, const int*, index_t, index_t, bool, const int*);       \
-  template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                             \
-  template void HostEngine::lu_det<T>(Items<const T>, const int*, T*, Real<T>*);                          \
-  template void HostEngine::set_identity<T>(Items<T>, const int*);                                        \
+#define TRIFACTOR_INSTANTIATE(T)                                                                    \
+  template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                    \
+  template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);             \
+  template void HostEngine::swap_rows<T>(Items<T>, const int*, index_t, index_t, bool, const int*); \
+  template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                       \
+  template void HostEngine::lu_det<T>(Items<const T>, const int*, T*, Real<T>*);                    \
+  template void HostEngine::set_identity<T>(Items<T>, const int*);                                  \
   template void HostEngine::mirror_lower<T>(Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -23,27 +23,55 @@ class HostEngine {
   void fork() {}
   void join() {}
 
-  template <class T> void reset_info(Items<T> A, bool square, int* info);
-  template <class T> void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
-  template <class T> bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
-  template <class T> void cholesky_tile(Items<T> A, int* info, index_t first);
-  template <class T> index_t tile_limit(const Items<T>&) const { return std::numeric_limits<int>::max(); }
-  template <class T> void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
-  template <class T> index_t trsm_limit(const Operand<T>&, const Items<T>&) const { return std::numeric_limits<int>::max(); }
-  template <class T> void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
-  template <class T> void herk(Items<const T> A, Items<T> C, const int* info);
-  template <class T> void herk(Items<T> A, Items<T> C, const int* info) { herk(Items<const T>(A), C, info); }
-  template <class T> bool lu_whole(Items<T> A, int* pivots, int* info, const LuTuning&);
-  template <class T> void lu_tile(Items<T> A, int* pivots, int* info, index_t first);
-  template <class T> void swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info);
-  template <class T> void log_det(Items<const T> L, Real<T>* out, const int* info);
-  template <class T> void lu_det(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
+  template <class T>
+  void reset_info(Items<T> A, bool square, int* info);
+  template <class T>
+  void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
+  template <class T>
+  bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
+  template <class T>
+  void cholesky_tile(Items<T> A, int* info, index_t first);
+  template <class T>
+  index_t tile_limit(const Items<T>&) const {
+    return std::numeric_limits<int>::max();
+  }
+  template <class T>
+  void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
+  template <class T>
+  index_t trsm_limit(const Operand<T>&, const Items<T>&) const {
+    return std::numeric_limits<int>::max();
+  }
+  template <class T>
+  void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
+  template <class T>
+  void herk(Items<const T> A, Items<T> C, const int* info);
+  template <class T>
+  void herk(Items<T> A, Items<T> C, const int* info) {
+    herk(Items<const T>(A), C, info);
+  }
+  template <class T>
+  bool lu_whole(Items<T> A, int* pivots, int* info, const LuTuning&);
+  template <class T>
+  void lu_tile(Items<T> A, int* pivots, int* info, index_t first);
+  template <class T>
+  void swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info);
+  template <class T>
+  void log_det(Items<const T> L, Real<T>* out, const int* info);
+  template <class T>
+  void lu_det(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
   void permutation(const int* pivots, index_t k, int* p, index_t rows);
-  template <class T> void set_identity(Items<T> A, const int* info);
-  template <class T> void mirror_lower(Items<T> A, const int* info);
-  template <class T> index_t kept_size(Items<T>, const int*) const { return 0; }   // every operation here does skip
-  template <class T> void keep(Items<T>, const int*, T*) {}
-  template <class T> void restore(Items<T>, const int*, T*) {}
+  template <class T>
+  void set_identity(Items<T> A, const int* info);
+  template <class T>
+  void mirror_lower(Items<T> A, const int* info);
+  template <class T>
+  index_t kept_size(Items<T>, const int*) const {
+    return 0;
+  }  // every operation here does skip
+  template <class T>
+  void keep(Items<T>, const int*, T*) {}
+  template <class T>
+  void restore(Items<T>, const int*, T*) {}
 
  private:
   int threads_;

@@ -15,10 +15,10 @@ namespace trifactor::host {
 namespace {
 
 constexpr tile::SerialTeam alone;
-constexpr index_t tile_order = 16;   // up to here a LAPACK call costs more than the arithmetic in it
+constexpr index_t tile_order = 16;  // up to here a LAPACK call costs more than the arithmetic in it
 
-/// The first column whose pivot was not positive and finite. LAPACK's own info misses NaN and Inf: a NaN pivot leaves NaN,
-/// an infinite one Inf, on the diagonal of the factor, perhaps before the column that LAPACK names.
+/// The first column whose pivot was not positive and finite. LAPACK's own info misses NaN and Inf: a NaN pivot leaves
+/// NaN, an infinite one Inf, on the diagonal of the factor, perhaps before the column that LAPACK names.
 template <class T>
 int first_bad_pivot(const Tile<T>& L, int lapack_info) {
   const index_t checked = lapack_info > 0 ? lapack_info - 1 : L.rows;
@@ -67,14 +67,14 @@ template <class T>
 bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
   const index_t n = A.rows, count = A.count, lanes = interleaved_lanes<T>();
   if (n > tuning.whole) return false;
-  const bool few = n > 32 && count < lanes * threads_;   // larger items: better one to a thread than some threads idle
+  const bool few = n > 32 && count < lanes * threads_;  // larger items: better one to a thread than some threads idle
   if (count == 1 || few || tuning.interleaved == 0 || (!A.ragged() && n > tuning.interleaved)) {
     set_path(count == 1 && n <= tile_order ? "tile" : "lapack");
     cholesky_tile(A, info, 0);
     return true;
   }
-  // Jobs: each large item alone, then the small ones in groups of neighbours in size, largest first; several groups to a
-  // job, since the next is fetched while one is factored, but enough jobs that all threads end together.
+  // Jobs: each large item alone, then the small ones in groups of neighbours in size, largest first; several groups to
+  // a job, since the next is fetched while one is factored, but enough jobs that all threads end together.
   set_path(n <= tuning.interleaved ? "interleaved" : "lapack, interleaved");
   constexpr index_t most_groups = 16, most_lanes = 32;
   const index_t small = min(tuning.interleaved, n);
@@ -129,7 +129,8 @@ bool HostEngine::lu_whole(Items<T> A, int* pivots, int* info, const LuTuning& tu
   if (min(A.rows, A.cols) > tuning.whole) return false;
   if (arena_.planning()) return true;
   const auto a = A.item(0);
-  if (has_non_finite(threads_, a)) return false;   // LAPACK's pivot search may pass over a NaN; the blocked driver's does not
+  if (has_non_finite(threads_, a))
+    return false;  // LAPACK's pivot search may pass over a NaN; the blocked driver's does not
   set_path("lapack");
   ThreadScope scope(threads_, false);
   info[0] = blas::getrf(int(a.rows), int(a.cols), a.data, int(a.col_stride), pivots);
@@ -152,10 +153,10 @@ void HostEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {
   if (k != 0 && info[0] == 0) info[0] = int(first) + k;
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                           \
-  template bool HostEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);      \
-  template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                     \
-  template bool HostEngine::lu_whole<T>(Items<T>, int*, int*, const LuTuning&);            \
+#define TRIFACTOR_INSTANTIATE(T)                                                      \
+  template bool HostEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&); \
+  template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                \
+  template bool HostEngine::lu_whole<T>(Items<T>, int*, int*, const LuTuning&);       \
   template void HostEngine::lu_tile<T>(Items<T>, int*, int*, index_t);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -24,8 +24,9 @@ void HostEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
     if (x.rows == 0 || x.cols == 0) return;
     if (!form.a.possible) return tile::trsm(alone, shape.lower, shape.unit, a, A.conj, x);
     blas::trsm(form.left ? CblasLeft : CblasRight, form.stored_lower ? CblasLower : CblasUpper, cblas(form.a.op),
-               shape.unit ? CblasUnit : CblasNonUnit, int(form.left ? x.rows : x.cols), int(form.left ? x.cols : x.rows),
-               a.data, int(stored_ld(a, A.items.is_flipped)), x.data, int(stored_ld(x, B.is_flipped)));
+               shape.unit ? CblasUnit : CblasNonUnit, int(form.left ? x.rows : x.cols),
+               int(form.left ? x.cols : x.rows), a.data, int(stored_ld(a, A.items.is_flipped)), x.data,
+               int(stored_ld(x, B.is_flipped)));
   });
 }
 
@@ -38,11 +39,14 @@ void HostEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
     const auto c = C.item(item);
     if (c.rows == 0 || c.cols == 0 || a.cols == 0) return;
     if (!form.possible()) return tile::update(alone, a, A.conj, b, B.conj, c);
-    const int lda = int(stored_ld(a, A.items.is_flipped)), ldb = int(stored_ld(b, B.items.is_flipped)), ldc = int(stored_ld(c, C.is_flipped));
+    const int lda = int(stored_ld(a, A.items.is_flipped)), ldb = int(stored_ld(b, B.items.is_flipped)),
+              ldc = int(stored_ld(c, C.is_flipped));
     if (form.swapped)
-      blas::gemm(cblas(form.b.op), cblas(form.a.op), int(c.cols), int(c.rows), int(a.cols), b.data, ldb, a.data, lda, c.data, ldc);
+      blas::gemm(cblas(form.b.op), cblas(form.a.op), int(c.cols), int(c.rows), int(a.cols), b.data, ldb, a.data, lda,
+                 c.data, ldc);
     else
-      blas::gemm(cblas(form.a.op), cblas(form.b.op), int(c.rows), int(c.cols), int(a.cols), a.data, lda, b.data, ldb, c.data, ldc);
+      blas::gemm(cblas(form.a.op), cblas(form.b.op), int(c.rows), int(c.cols), int(a.cols), a.data, lda, b.data, ldb,
+                 c.data, ldc);
   });
 }
 
@@ -55,14 +59,14 @@ void HostEngine::herk(Items<const T> A, Items<T> C, const int* info) {
     if (c.rows == 0 || a.cols == 0) return;
     if (!herk_possible(A, C)) return tile::update(alone, a, false, a.flipped(), true, c, tile::Part::Lower);
     const auto op = !C.is_flipped ? CblasNoTrans : is_complex<T> ? CblasConjTrans : CblasTrans;
-    blas::herk(C.is_flipped ? CblasUpper : CblasLower, op, int(c.rows), int(a.cols), a.data, int(stored_ld(a, A.is_flipped)),
-               c.data, int(stored_ld(c, C.is_flipped)));
+    blas::herk(C.is_flipped ? CblasUpper : CblasLower, op, int(c.rows), int(a.cols), a.data,
+               int(stored_ld(a, A.is_flipped)), c.data, int(stored_ld(c, C.is_flipped)));
   });
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                     \
-  template void HostEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);        \
-  template void HostEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);   \
+#define TRIFACTOR_INSTANTIATE(T)                                                   \
+  template void HostEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);      \
+  template void HostEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*); \
   template void HostEngine::herk<T>(Items<const T>, Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -9,17 +9,18 @@ namespace trifactor::cuda {
 
 /// One item by one team, staged through `shared`. Only the lower triangle is read and written.
 template <class Team, class T>
-__device__ void cholesky_item(const Team& team, const Items<T>& A, index_t b, int* info, index_t first, T* shared, int most) {
+__device__ void cholesky_item(const Team& team, const Items<T>& A, index_t b, int* info, index_t first, T* shared,
+                              int most) {
   if (info[b] != 0) return;
   const Tile<T> a = A.item(b);
   const int n = int(a.rows);
-  const auto S = shared_tile(shared, n, n, most);      // (n, n)
+  const auto S = shared_tile(shared, n, n, most);  // (n, n)
   copy_tile(team, a, S, a, true);
-  team.sync();                                         // the tile is complete in shared memory
+  team.sync();  // the tile is complete in shared memory
   const int failed = tile::cholesky(team, S);
   copy_tile(team, S, a, a, true);
   if (failed != 0 && team.rank() == 0) info[b] = int(first) + failed;
-  team.sync();                                         // the tile is written before the next item overwrites it
+  team.sync();  // the tile is written before the next item overwrites it
 }
 
 template <class T>
@@ -44,7 +45,8 @@ void launch_cholesky(void* stream, Items<T> A, int* info, index_t first) {
   const std::size_t bytes = std::size_t(most + 1) * std::size_t(most) * sizeof(T);
   if (most <= 32) {
     constexpr int warps = 4;
-    launch(stream, cholesky_warp_kernel<T>, grid_for(ceil_div(A.count, warps)), 32 * warps, warps * bytes, A, info, first, most);
+    launch(stream, cholesky_warp_kernel<T>, grid_for(ceil_div(A.count, warps)), 32 * warps, warps * bytes, A, info,
+           first, most);
   } else {
     launch(stream, cholesky_block_kernel<T>, grid_for(A.count), most <= 64 ? 128 : 256, bytes, A, info, first, most);
   }

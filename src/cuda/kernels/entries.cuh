@@ -21,7 +21,8 @@ void launch_reset_info(void* stream, Items<T> A, bool square, int* info) {
 template <class T>
 __global__ void check_solve_kernel(Items<const T> L, Items<T> X, const int* info, int* skip) {
   for (index_t b = index_t(blockIdx.x) * blockDim.x + threadIdx.x; b < X.count; b += index_t(gridDim.x) * blockDim.x) {
-    const bool fits = L.possible(b) && X.possible(b) && L.item_rows[b] == L.item_cols[b] && L.item_rows[b] == X.item_rows[b];
+    const bool fits =
+        L.possible(b) && X.possible(b) && L.item_rows[b] == L.item_cols[b] && L.item_rows[b] == X.item_rows[b];
     skip[b] = info && info[b] != 0 ? info[b] : fits ? 0 : -1;
   }
 }
@@ -50,14 +51,16 @@ void launch_log_det(void* stream, Items<const T> L, Real<T>* out, const int* inf
   launch(stream, log_det_kernel<T>, grid_for(ceil_div(L.count, entry_threads / 32)), entry_threads, 0, L, out, info);
 }
 
-/// f(i, j) for the entries of one matrix of which info does not say that it failed (or, with failed = true, that it did).
+/// f(i, j) for the entries of one matrix of which info does not say that it failed (or, with failed = true, that it
+/// did).
 template <class F>
 __device__ void for_entries(index_t rows, index_t cols, F f) {
-  for (index_t t = index_t(blockIdx.x) * blockDim.x + threadIdx.x; t < rows * cols; t += index_t(gridDim.x) * blockDim.x)
+  for (index_t t = index_t(blockIdx.x) * blockDim.x + threadIdx.x; t < rows * cols;
+       t += index_t(gridDim.x) * blockDim.x)
     f(t % rows, t / rows);
 }
 inline unsigned entry_grid(index_t rows, index_t cols) {
-  constexpr index_t enough = 132 * 16;   // blocks; the kernels loop
+  constexpr index_t enough = 132 * 16;  // blocks; the kernels loop
   return unsigned(max(index_t(1), min(enough, ceil_div(rows * cols, index_t(entry_threads)))));
 }
 
@@ -83,7 +86,7 @@ __global__ void __launch_bounds__(256) mirror_lower_kernel(Items<T> A, const int
   const int x = int(threadIdx.x) % edge, y = int(threadIdx.x) / edge;
   for (int j = y; j < edge; j += 8)
     if (i0 + x < a.rows && j0 + j < a.cols) square[j][x] = a(i0 + x, j0 + j);
-  __syncthreads();   // the square is read before any of its mirror image is written
+  __syncthreads();  // the square is read before any of its mirror image is written
   for (int i = y; i < edge; i += 8)
     if (i0 + i < a.rows && j0 + x < a.cols && i0 + i > j0 + x) a(j0 + x, i0 + i) = conj(square[x][i]);
 }
@@ -99,8 +102,10 @@ __global__ void copy_if_failed_kernel(Items<T> X, const int* info, T* saved, boo
   if (*info == 0) return;
   const Tile<T> x = X.item(0);
   for_entries(x.rows, x.cols, [&](index_t i, index_t j) {
-    if (back) x(i, j) = saved[i + j * x.rows];
-    else saved[i + j * x.rows] = x(i, j);
+    if (back)
+      x(i, j) = saved[i + j * x.rows];
+    else
+      saved[i + j * x.rows] = x(i, j);
   });
 }
 template <class T>
@@ -110,10 +115,10 @@ void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, 
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                  \
-  template void trifactor::cuda::launch_reset_info<T>(void*, Items<T>, bool, int*);                       \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                   \
+  template void trifactor::cuda::launch_reset_info<T>(void*, Items<T>, bool, int*);                        \
   template void trifactor::cuda::launch_check_solve<T>(void*, Items<const T>, Items<T>, const int*, int*); \
-  template void trifactor::cuda::launch_log_det<T>(void*, Items<const T>, Real<T>*, const int*);          \
-  template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                     \
-  template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                     \
+  template void trifactor::cuda::launch_log_det<T>(void*, Items<const T>, Real<T>*, const int*);           \
+  template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                      \
+  template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                      \
   template void trifactor::cuda::launch_copy_if_failed<T>(void*, Items<T>, const int*, T*, bool);

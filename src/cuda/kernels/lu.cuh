@@ -24,7 +24,8 @@ void launch_lu(void* stream, Items<T> A, int* pivots, int* info, index_t first) 
 
 /// One thread for each column: a row of a column-major matrix is scattered anyway.
 template <class T>
-__global__ void swap_rows_kernel(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info) {
+__global__ void swap_rows_kernel(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward,
+                                 const int* info) {
   if (info && *info != 0) return;
   const Tile<T> a = A.item(0);
   const index_t j = index_t(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -38,13 +39,16 @@ __global__ void swap_rows_kernel(Items<T> A, const int* pivots, index_t n, index
 }
 
 template <class T>
-void launch_swap_rows(void* stream, Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info) {
-  constexpr unsigned threads = 32;   // small blocks spread the scattered accesses over all multiprocessors
-  launch(stream, swap_rows_kernel<T>, unsigned(ceil_div(A.cols, threads)), threads, 0, A, pivots, n, offset, backward, info);
+void launch_swap_rows(void* stream, Items<T> A, const int* pivots, index_t n, index_t offset, bool backward,
+                      const int* info) {
+  constexpr unsigned threads = 32;  // small blocks spread the scattered accesses over all multiprocessors
+  launch(stream, swap_rows_kernel<T>, unsigned(ceil_div(A.cols, threads)), threads, 0, A, pivots, n, offset, backward,
+         info);
 }
 
 template <class T>
-__global__ void __launch_bounds__(det_threads) lu_det_kernel(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs) {
+__global__ void __launch_bounds__(det_threads)
+    lu_det_kernel(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs) {
   __shared__ T signs[det_threads];
   __shared__ Real<T> logs[det_threads];
   const Tile<const T> a = LU.item(0);
@@ -57,8 +61,8 @@ __global__ void __launch_bounds__(det_threads) lu_det_kernel(Items<const T> LU, 
     if (pivots[k] != k + 1) s = -s;
   }
   signs[rank] = s, logs[rank] = sum;
-  for (int half = det_threads / 2; half > 0; half /= 2) {   // the same tree in every run
-    __syncthreads();                                        // the level above is written
+  for (int half = det_threads / 2; half > 0; half /= 2) {  // the same tree in every run
+    __syncthreads();                                       // the level above is written
     if (rank < half) signs[rank] = signs[rank] * signs[rank + half], logs[rank] += logs[rank + half];
   }
   if (rank == 0) *sign = signs[0], *log_abs = logs[0];
@@ -71,7 +75,7 @@ void launch_lu_det(void* stream, Items<const T> LU, const int* pivots, T* sign, 
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                                       \
-  template void trifactor::cuda::launch_lu<T>(void*, Items<T>, int*, int*, index_t);                                           \
-  template void trifactor::cuda::launch_swap_rows<T>(void*, Items<T>, const int*, index_t, index_t, bool, const int*);         \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                               \
+  template void trifactor::cuda::launch_lu<T>(void*, Items<T>, int*, int*, index_t);                                   \
+  template void trifactor::cuda::launch_swap_rows<T>(void*, Items<T>, const int*, index_t, index_t, bool, const int*); \
   template void trifactor::cuda::launch_lu_det<T>(void*, Items<const T>, const int*, T*, Real<T>*);

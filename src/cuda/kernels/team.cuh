@@ -20,10 +20,11 @@ struct BlockTeam {
   __device__ void sync() const { __syncthreads(); }
 };
 
-/// target := source, or its lower triangle only. Neighbouring ranks touch neighbouring addresses of `global`, the one of
-/// the two that lies in global memory. No sync inside.
+/// target := source, or its lower triangle only. Neighbouring ranks touch neighbouring addresses of `global`, the one
+/// of the two that lies in global memory. No sync inside.
 template <class Team, class From, class To, class Global>
-__device__ void copy_tile(const Team& team, const From& source, const To& target, const Global& global, bool lower_only) {
+__device__ void copy_tile(const Team& team, const From& source, const To& target, const Global& global,
+                          bool lower_only) {
   const int rows = int(source.rows), cols = int(source.cols);
   const int lane = team.rank() % 32, warp = team.rank() / 32, warps = (team.size() + 31) / 32;
   if (global.row_stride == 1) {
