@@ -255,20 +255,21 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   }
   if (!one_strided(A) || A.rows > tuning.persistent) return false;
   set_path("persistent");
-  cholesky_panel(A, info, 0);
+  cholesky_persistent(A, A.rows >= tuning.squares, info, 0);
   return true;
 }
 template <class T>
 void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   constexpr index_t one_block = 64;  // from here on, one matrix is faster on several multiprocessors
-  if (one_strided(A) && A.rows > one_block) return cholesky_panel(A, info, first);
+  if (one_strided(A) && A.rows > one_block) return cholesky_persistent(A, false, info, first);
   if (!arena().planning()) launch_cholesky(stream_, A, info, first);
 }
 template <class T>
-void CudaEngine::cholesky_panel(Items<T> A, int* info, index_t first) {
-  auto inverses = arena().take<T>(panel_inverse_count<T>(A.cols));
-  auto flags = arena().take<int>(panel_flag_count<T>(A.rows, A.cols));
-  if (!arena().planning()) launch_panel(stream_, multiprocessors_, A, info, first, inverses.data(), flags.data());
+void CudaEngine::cholesky_persistent(Items<T> A, bool squares, int* info, index_t first) {
+  auto inverses = arena().take<T>(persistent_inverse_count<T>(A.rows));
+  auto flags = arena().take<int>(persistent_flag_count<T>(A.rows));
+  if (!arena().planning())
+    launch_persistent(stream_, multiprocessors_, A, squares, info, first, inverses.data(), flags.data());
 }
 template <class T>
 void CudaEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {

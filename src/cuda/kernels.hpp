@@ -12,14 +12,15 @@ using namespace core;
 template <class T>
 void launch_cholesky(void* stream, Items<T> A, int* info, index_t first);
 
-// kernels/panel.cuh: A (m, n), m >= n, factors n columns; n is a multiple of 64 unless m = n. Wants so many entries and
-// ints of scratch memory, and a device that runs cooperative launches.
+// kernels/persistent.cuh: one matrix. Wants so many entries and ints of scratch memory, and a device that runs cooperative
+// launches. `squares`: in pieces of 2 x 2 tiles.
 template <class T>
-index_t panel_inverse_count(index_t n);
+index_t persistent_inverse_count(index_t n);
 template <class T>
-index_t panel_flag_count(index_t m, index_t n);
+index_t persistent_flag_count(index_t n);
 template <class T>
-void launch_panel(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, T* inverses, int* flags);
+void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, int* info, index_t first,
+                       T* inverses, int* flags);
 
 // kernels/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory

@@ -27,6 +27,7 @@ static_assert(int(Looking::Left) == 0 && int(Looking::Right) == 1, "looking_word
 constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::whole>("whole", 0),
     number<&CholeskyTuning::persistent>("persistent", 0),
+    number<&CholeskyTuning::squares>("squares", 0),
     number<&CholeskyTuning::interleaved>("interleaved", 0),
     number<&CholeskyTuning::nb>("nb", 1),
     number<&CholeskyTuning::leaf>("leaf", 1),

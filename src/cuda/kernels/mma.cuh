@@ -1,5 +1,5 @@
 // Products of small matrices held in shared memory, C -= A B^H, with C in the registers of a warp or of a block.
-// Matrices are column-major: entry (r, k) of A at A[k * lda + r]. double runs on the tensor cores where they take it.
+// They run on the tensor cores where there are any that take double.
 #pragma once
 
 #include <core/scalar.hpp>
@@ -8,130 +8,375 @@ namespace trifactor::cuda {
 
 using namespace core;
 
+// Products of 16 x 4 by 4 x 8. Lane l holds a at rows l/4 and l/4 + 8 of column l%4, b at row l%4 of column l/4, and c
+// at rows l/4 and l/4 + 8 of columns 2 (l%4) and the next.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define TRIFACTOR_F64_MMA 1
-/// c (16, 8) += a (16, 4) b (4, 8). Lane l holds a at rows l/4 and l/4 + 8 of column l%4, b at row l%4 of column l/4, and c
-/// at rows l/4 and l/4 + 8 of columns 2 (l%4) and the next.
-__device__ inline void mma_f64(double (&c)[4], double a0, double a1, double b) {
+#define TRIFACTOR_TENSOR 1
+__device__ inline void mma(double (&c)[4], double a0, double a1, double b) {  // c += a b
   asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
       : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
       : "d"(a0), "d"(a1), "d"(b));
 }
+__device__ inline void mma_tf32(float (&c)[4], unsigned a0, unsigned a1, unsigned b) {
+  asm("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a0), "r"(a1), "r"(b));
+}
+/// float has more digits than the operands of the tensor cores: each is cut in two, and of the four products the least
+/// is left out. Together they are as exact as one product of floats.
+struct TwoParts {
+  unsigned high, low;
+  __device__ explicit TwoParts(float x) : high((__float_as_uint(x) + 0x1000u) & 0xffffe000u), low(0) {
+    low = __float_as_uint(x - __uint_as_float(high));
+  }
+};
+__device__ inline void mma(float (&c)[4], TwoParts a0, TwoParts a1, TwoParts b) {
+  mma_tf32(c, a0.low, a1.low, b.high);
+  mma_tf32(c, a0.high, a1.high, b.low);
+  mma_tf32(c, a0.high, a1.high, b.high);
+}
+__device__ inline void mma(float (&c)[4], float a0, float a1, float b) { mma(c, TwoParts(a0), TwoParts(a1), TwoParts(b)); }
 #else
-#define TRIFACTOR_F64_MMA 0
+#define TRIFACTOR_TENSOR 0
+template <class R>
+__device__ inline void mma(R (&)[4], R, R, R) {}
 #endif
-template <class T> inline constexpr bool f64_mma = TRIFACTOR_F64_MMA && std::is_same_v<T, double>;
+template <class T>
+inline constexpr bool tensor = TRIFACTOR_TENSOR;
 
 /// 1 / sqrt(d) for a positive normal d, to the last digit or two, and garbage for any other. Shorter than rsqrt().
 __device__ inline float pivot_scale(float d) { return rsqrtf(d); }
 __device__ inline double pivot_scale(double d) {
   double y;
   asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
-  const double e = fma(-d * y, y, 1.0);              // one step of third order from some 22 digits, binary
+  const double e = fma(-d * y, y, 1.0);  // one step of third order from some 22 digits, binary
   return fma(fma(e, 0.375, 0.5), y * e, y);
 }
+/// 1 / d = y (1 + p), both for a positive normal d. Volatile, to stay ahead of the next barrier.
+__device__ inline float rough_reciprocal(float d) {
+  float y;
+  asm volatile("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
+  return y;
+}
+__device__ inline double rough_reciprocal(double d) {
+  double y;
+  asm volatile("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
+  return y;
+}
+__device__ inline float reciprocal_correction(float d, float y) { return fmaf(-d, y, 1.0f); }
+__device__ inline double reciprocal_correction(double d, double y) {
+  const double e = fma(-d, y, 1.0);  // some 20 digits, binary
+  return fma(e, e, e);
+}
 
-/// A 16 x 8 N matrix in the registers of one warp, laid out as N accumulators of mma_f64 side by side for every scalar.
+/// 16 x 8 entries in the accumulators of one warp: four a lane.
+template <class T>
+struct TensorEntries {
+  T re[4];
+  __device__ T get(int e) const { return re[e]; }
+  __device__ void set(int e, T v) { re[e] = v; }
+};
+template <class R>
+struct TensorEntries<Complex<R>> {
+  R re[4], im[4];
+  __device__ Complex<R> get(int e) const { return {re[e], im[e]}; }
+  __device__ void set(int e, Complex<R> v) { re[e] = v.re, im[e] = v.im; }
+};
+
+/// c -= a conj(b), or conj(a) b if `first`, four columns of a and b deep.
+template <bool first, class R>
+__device__ inline void tensor_subtract(TensorEntries<R>& c, R a0, R a1, R b) {
+  mma(c.re, -a0, -a1, b);
+}
+template <bool first, class R>
+__device__ inline void tensor_subtract(TensorEntries<Complex<R>>& c, Complex<R> a0, Complex<R> a1, Complex<R> b) {
+  mma(c.re, -a0.re, -a1.re, b.re), mma(c.re, -a0.im, -a1.im, b.im);
+  const R s = first ? b.re : -b.re, t = first ? -b.im : b.im;  // the imaginary part of the product, negated
+  mma(c.im, a0.im, a1.im, s), mma(c.im, a0.re, a1.re, t);
+}
+
+/// V entries that are moved together.
+template <class T, int V>
+struct alignas(sizeof(T) * V) EntryVector {
+  T v[V];
+};
+
+/// A 16 x 16 left operand of Fragment::subtract, entry (r, k) at A[r * down + k * right]. Tensor cores take it from
+/// registers, so that it can be loaded ahead; others read it as they go and want down = 1.
+template <class T>
+struct LeftOperand {
+  const T* A;
+  int right;
+  T v[4][2];
+  __device__ LeftOperand(const T* A_, int down, int right_) : A(A_), right(right_) {
+    if constexpr (tensor<T>) {
+      const int lane = int(threadIdx.x) % 32;
+      const T* a = A + lane % 4 * right + lane / 4 * down;
+#pragma unroll
+      for (int p = 0; p < 4; ++p) v[p][0] = a[4 * p * right], v[p][1] = a[4 * p * right + 8 * down];
+    }
+  }
+};
+
+/// A 16 x 8 N matrix C in the registers of one warp. Operands are column-major: entry (r, k) of A at A[k * lda + r].
 template <class T, int N>
-struct FragmentRow {
-  T v[N][4];
+struct Fragment {
+  static constexpr int size = 4 * N;
+  std::conditional_t<tensor<T>, TensorEntries<T>, EntryVector<T, 4>> c[N];
 
-  __device__ static int row(int e) { return int(threadIdx.x) % 32 / 4 + e / 2 * 8; }
-  __device__ static int col(int e) { return int(threadIdx.x) % 4 * 2 + e % 2; }
-  template <class F> __device__ void for_each(F f) {
+  /// The first entry of a lane, and where entry e lies from there.
+  __device__ static int lane_row() { return tensor<T> ? int(threadIdx.x) % 32 / 4 : int(threadIdx.x) % 4 * 4; }
+  __device__ static int lane_col() { return tensor<T> ? int(threadIdx.x) % 4 * 2 : int(threadIdx.x) % 32 / 4; }
+  __device__ static constexpr int down(int e) { return tensor<T> ? e / 2 * 8 : e; }
+  __device__ static constexpr int right(int e) { return tensor<T> ? e % 2 : 0; }
+  __device__ static int row(int e) { return lane_row() + down(e); }
+  __device__ static int col(int e) { return lane_col() + right(e); }
+  __device__ T get(int s, int e) const {
+    if constexpr (tensor<T>) return c[s].get(e);
+    else return c[s].v[e];
+  }
+  __device__ void set(int s, int e, T x) {
+    if constexpr (tensor<T>) c[s].set(e, x);
+    else c[s].v[e] = x;
+  }
+  /// f(row, column, value) for every entry of this lane.
+  template <class F>
+  __device__ void for_each(F f) const {
 #pragma unroll
     for (int s = 0; s < N; ++s)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) f(row(e), 8 * s + col(e), v[s][e]);
+      for (int e = 0; e < 4; ++e) f(row(e), 8 * s + col(e), get(s, e));
   }
-  __device__ void clear() { for_each([](int, int, T& x) { x = T(0); }); }
-
-  /// this -= A B^H, A (16, depth), B (8 N, depth)
-  template <int depth>
-  __device__ void subtract_product(const T* A, int lda, const T* B, int ldb, std::integral_constant<int, depth>) {
-    if constexpr (f64_mma<T>) {
-#if TRIFACTOR_F64_MMA
-      const int k = int(threadIdx.x) % 4, r = int(threadIdx.x) % 32 / 4;
-      const double *a = A + k * lda + r, *b = B + k * ldb + r;
-#pragma unroll 4
-      for (int p = 0; p < depth; p += 4) {
-        const double a0 = -a[p * lda], a1 = -a[p * lda + 8];
+  template <class F>
+  __device__ void fill(F f) {
 #pragma unroll
-        for (int s = 0; s < N; ++s) mma_f64(v[s], a0, a1, b[p * ldb + 8 * s]);
+    for (int s = 0; s < N; ++s)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) set(s, e, f(row(e), 8 * s + col(e)));
+  }
+
+  __device__ void negate() {
+#pragma unroll
+    for (int s = 0; s < N; ++s)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) set(s, e, -get(s, e));
+  }
+
+  /// this -= A B^H, or conj(A) B^T if `first`; A (16, 16), B (8 N, 16)
+  template <bool first>
+  __device__ void subtract(const LeftOperand<T>& loaded, const T* B, int ldb) {
+    if constexpr (tensor<T>) {
+      const int lane = int(threadIdx.x) % 32;
+      const T* b = B + lane % 4 * ldb + lane / 4;
+      T y[4][N];
+#pragma unroll
+      for (int p = 0; p < 4; ++p)
+#pragma unroll
+        for (int s = 0; s < N; ++s) y[p][s] = b[4 * p * ldb + 8 * s];
+      TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
+#pragma unroll
+      for (int s = 0; s < N; ++s) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
       }
-#endif
-    } else {
-#pragma unroll 4
-      for (int p = 0; p < depth; ++p) {
-        const T a0 = A[p * lda + row(0)], a1 = A[p * lda + row(2)];
+#pragma unroll
+      for (int p = 0; p < 4; p += 2)
 #pragma unroll
         for (int s = 0; s < N; ++s) {
-          const T b0 = conj(B[p * ldb + 8 * s + col(0)]), b1 = conj(B[p * ldb + 8 * s + col(1)]);
-          v[s][0] = minus_product(v[s][0], a0, b0), v[s][1] = minus_product(v[s][1], a0, b1);
-          v[s][2] = minus_product(v[s][2], a1, b0), v[s][3] = minus_product(v[s][3], a1, b1);
+          tensor_subtract<first>(c[s], loaded.v[p][0], loaded.v[p][1], y[p][s]);
+          tensor_subtract<first>(other[s], loaded.v[p + 1][0], loaded.v[p + 1][1], y[p + 1][s]);
+        }
+#pragma unroll
+      for (int s = 0; s < N; ++s)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
+    } else {
+      subtract<16, first>(loaded.A, loaded.right, B, ldb);
+    }
+  }
+
+  /// this -= A B^H, or conj(A) B^T if `first`; A (16, depth), B (8 N, depth)
+  template <int depth, bool first>
+  __device__ void subtract(const T* A, int lda, const T* B, int ldb) {
+    const int lane = int(threadIdx.x) % 32;
+    if constexpr (tensor<T>) {
+      const T *a = A + lane % 4 * lda + lane / 4, *b = B + lane % 4 * ldb + lane / 4;
+      TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
+      constexpr bool two = depth >= 8;
+#pragma unroll
+      for (int s = 0; s < N; ++s)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
+#pragma unroll
+      for (int p = 0; p < depth; p += 4) {
+        const T a0 = a[p * lda], a1 = a[p * lda + 8];
+#pragma unroll
+        for (int s = 0; s < N; ++s) {
+          if (two && p % 8 == 4) tensor_subtract<first>(other[s], a0, a1, b[p * ldb + 8 * s]);
+          else tensor_subtract<first>(c[s], a0, a1, b[p * ldb + 8 * s]);
+        }
+      }
+      if constexpr (two)
+#pragma unroll
+        for (int s = 0; s < N; ++s)
+#pragma unroll
+          for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
+    } else {
+      const T *a = A + lane % 4 * 4, *b = B + lane / 4;
+#pragma unroll 8
+      for (int p = 0; p < depth; ++p) {
+        const auto x = *reinterpret_cast<const EntryVector<T, 4>*>(a + p * lda);
+#pragma unroll
+        for (int s = 0; s < N; ++s) {
+          const T y = conj_if(!first, b[p * ldb + 8 * s]);
+#pragma unroll
+          for (int e = 0; e < 4; ++e) c[s].v[e] = minus_product(c[s].v[e], conj_if(first, x.v[e]), y);
         }
       }
     }
   }
 };
 
-/// An edge x edge matrix in the registers of 256 threads.
-template <class T, int edge>
-struct Accumulator {
-  static constexpr int reach = edge / 16;   // a thread holds reach x reach entries
-  T v[reach][reach];                        // [column][row]
+/// How a matrix lies in shared memory: columns contiguous and `pitch` entries apart, or rows.
+template <bool columns_, int pitch_>
+struct Layout {
+  static constexpr bool columns = columns_;
+  static constexpr int pitch = pitch_;
+  __device__ static constexpr int at(int r, int k) { return columns ? k * pitch + r : r * pitch + k; }
+};
 
-  /// float: neighbouring rows, so that four are one load. Others: 16 apart, so that lanes read neighbours.
-  static constexpr bool contiguous = std::is_same_v<T, float>;
-  static constexpr bool tensor = f64_mma<T>;
+/// An M x M matrix C in the registers of 256 threads. `columns`: its operands mostly lie by columns.
+template <class T, int M, bool columns>
+struct Product {
+  // On tensor cores a warp holds 16 rows_of x 8 cols_of entries and the warps lie in `down` rows of them.
+  static constexpr int warps = 8, down = M == 128 ? 2 : M == 64 ? 4 : 2;
+  static constexpr int rows_of = M / down / 16, cols_of = M / (warps / down) / 8;
+  // Elsewhere a thread holds reach x reach entries, in groups of what one load brings where operands lie by columns.
+  static constexpr int reach = M / 16, load = 16 / int(sizeof(T)), group = columns ? min(load, reach) : 1;
 
-  __device__ static int row(int s, int r) {
+  std::conditional_t<tensor<T>, TensorEntries<T>[rows_of * cols_of], T[reach * reach]> c;
+
+  /// f(row, column, value) for every entry of this thread.
+  template <class F>
+  __device__ void for_each(F f) const {
+    const int r0 = first_row(), c0 = first_col();
+    visit([&](int i, int e, int r, int k) { f(r0 + r, c0 + k, get(i, e)); });
+  }
+
+  /// this -= A B^H, both M x depth. beside(step) is called depth / 4 times meanwhile.
+  template <int depth, class L, class Beside>
+  __device__ void subtract(const T* A, const T* B, L, Beside beside) {
     const int t = int(threadIdx.x);
-    if constexpr (tensor) return t / 32 % 4 * 16 + t % 32 / 4 + r / 2 * 8;   // warp w: rows 16 (w%4), columns 32 (w/4), four fragments
-    return contiguous ? t % 16 * reach + r : t % 16 + 16 * r;
-  }
-  __device__ static int col(int s, int r) {
-    const int t = int(threadIdx.x);
-    if constexpr (tensor) return t / 128 * 32 + s * 8 + t % 4 * 2 + r % 2;
-    return contiguous ? t / 16 * reach + s : t / 16 + 16 * s;
-  }
-  template <class F> __device__ void for_each(F f) {
+    if constexpr (tensor<T>) {
+      const int lane = t % 32, warp = t / 32;
+      const T* a = A + L::at(warp % down * 16 * rows_of + lane / 4, lane % 4);
+      const T* b = B + L::at(warp / down * 8 * cols_of + lane / 4, lane % 4);
+      // Sums of floats are cut off, not rounded, inside the tensor cores: long ones are added up outside.
+      constexpr bool rounded = sizeof(Real<T>) == 4;
+      TensorEntries<T> part[rounded ? rows_of * cols_of : 1];
 #pragma unroll
-    for (int s = 0; s < reach; ++s)
+      for (int i = 0; i < (rounded ? rows_of * cols_of : 1); ++i)
 #pragma unroll
-      for (int r = 0; r < reach; ++r) f(row(s, r), col(s, r), v[s][r]);
-  }
-
-  /// this -= A B^H, both (edge, edge)
-  __device__ void subtract_product(const T* A, const T* B, int ld) {
-    if constexpr (tensor) {
-#if TRIFACTOR_F64_MMA
-      const int t = int(threadIdx.x), k = t % 4;
-      const double* a = A + k * ld + row(0, 0);
-      const double* b = B + k * ld + t / 128 * 32 + t % 32 / 4;
-#pragma unroll 8
-      for (int p = 0; p < edge; p += 4, a += 4 * ld, b += 4 * ld) {
-        const double a0 = -a[0], a1 = -a[8];
+        for (int e = 0; e < 4; ++e) part[i].set(e, T(0));
+      T x[2][rows_of][2], y[2][cols_of];  // of this step, and of the next
+      const auto read = [&](int p) {
+        const int to = p / 4 % 2;
 #pragma unroll
-        for (int s = 0; s < 4; ++s) mma_f64(v[s], a0, a1, b[8 * s]);
+        for (int j = 0; j < cols_of; ++j) y[to][j] = b[L::at(8 * j, p)];
+#pragma unroll
+        for (int i = 0; i < rows_of; ++i) x[to][i][0] = a[L::at(16 * i, p)], x[to][i][1] = a[L::at(16 * i + 8, p)];
+      };
+      read(0);
+#pragma unroll
+      for (int p = 0; p < depth; p += 4) {
+        if (p + 4 < depth) read(p + 4);
+        const auto& now = x[p / 4 % 2];
+#pragma unroll
+        for (int i = 0; i < rows_of; ++i)
+#pragma unroll
+          for (int j = 0; j < cols_of; ++j) {
+            auto& to = rounded ? part[rounded ? i * cols_of + j : 0] : c[i * cols_of + j];
+            tensor_subtract<false>(to, now[i][0], now[i][1], y[p / 4 % 2][j]);
+          }
+        beside(p / 4);
       }
-#endif
+      if constexpr (rounded)
+#pragma unroll
+        for (int i = 0; i < rows_of * cols_of; ++i)
+#pragma unroll
+          for (int e = 0; e < 4; ++e) c[i].set(e, c[i].get(e) + part[i].get(e));
     } else {
+      constexpr int along = L::columns ? 1 : load;  // columns that one load brings
 #pragma unroll 8
-      for (int p = 0; p < edge; ++p) {
-        T a[reach], b[reach];
-        if constexpr (contiguous) {
-          const float4 x = *reinterpret_cast<const float4*>(A + p * ld + row(0, 0)), y = *reinterpret_cast<const float4*>(B + p * ld + col(0, 0));
-          a[0] = x.x, a[1] = x.y, a[2] = x.z, a[3] = x.w, b[0] = y.x, b[1] = y.y, b[2] = y.z, b[3] = y.w;
-        } else {
+      for (int p = 0; p < depth; p += along) {
+        if (p % 4 == 0) beside(p / 4);
+        T x[reach][along], y[reach][along];
+        const auto read = [&](const T* S, int first, T(&z)[reach][along]) {
+          if constexpr (L::columns) {
 #pragma unroll
-          for (int r = 0; r < reach; ++r) a[r] = A[p * ld + row(0, r)], b[r] = conj(B[p * ld + col(r, 0)]);
-        }
+            for (int r = 0; r < reach; r += group) {
+              const auto v = *reinterpret_cast<const EntryVector<T, group>*>(S + L::at(entry(first, r), p));
 #pragma unroll
-        for (int s = 0; s < reach; ++s)
+              for (int e = 0; e < group; ++e) z[r + e][0] = v.v[e];
+            }
+          } else {
 #pragma unroll
-          for (int r = 0; r < reach; ++r) v[s][r] = minus_product(v[s][r], a[r], b[s]);
+            for (int r = 0; r < reach; ++r) {
+              const auto v = *reinterpret_cast<const EntryVector<T, along>*>(S + L::at(entry(first, r), p));
+#pragma unroll
+              for (int e = 0; e < along; ++e) z[r][e] = v.v[e];
+            }
+          }
+        };
+        read(A, t % 16, x), read(B, t / 16, y);
+#pragma unroll
+        for (int e = 0; e < along; ++e)
+#pragma unroll
+          for (int s = 0; s < reach; ++s)
+#pragma unroll
+            for (int r = 0; r < reach; ++r)
+              c[s * reach + r] = minus_product(c[s * reach + r], x[r][e], conj(y[s][e]));
       }
+    }
+  }
+
+ private:
+  /// Row r of those of the threads with number `first` of 16.
+  __device__ static int entry(int first, int r) { return first * group + offset(r); }
+  __device__ static constexpr int offset(int r) { return r / group * 16 * group + r % group; }
+
+ public:
+  /// The first entry of this thread; visit calls f(index, entry, rows from there, columns from there) for each.
+  __device__ static int first_row() {
+    const int t = int(threadIdx.x);
+    return tensor<T> ? t / 32 % down * 16 * rows_of + t % 32 / 4 : t % 16 * group;
+  }
+  __device__ static int first_col() {
+    const int t = int(threadIdx.x);
+    return tensor<T> ? t / 32 / down * 8 * cols_of + t % 4 * 2 : t / 16 * group;
+  }
+  __device__ T get(int i, int e) const {
+    if constexpr (tensor<T>) return c[i].get(e);
+    else return c[i];
+  }
+  __device__ void set(int i, int e, T v) {
+    if constexpr (tensor<T>) c[i].set(e, v);
+    else c[i] = v;
+  }
+  template <class F>
+  __device__ static void visit(F f) {
+    if constexpr (tensor<T>) {
+#pragma unroll
+      for (int j = 0; j < cols_of; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+#pragma unroll
+          for (int i = 0; i < rows_of; ++i) f(i * cols_of + j, e, 16 * i + e / 2 * 8, 8 * j + e % 2);
+    } else {
+#pragma unroll
+      for (int s = 0; s < reach; ++s)
+#pragma unroll
+        for (int r = 0; r < reach; ++r) f(s * reach + r, 0, offset(r), offset(s));
     }
   }
 };

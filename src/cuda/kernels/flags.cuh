@@ -1,0 +1,33 @@
+// Flags in global memory by which the blocks of one launch tell each other how far they are.
+#pragma once
+
+namespace trifactor::cuda {
+
+__device__ inline int load_acquire(const int* p) {
+  int v;
+  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ inline void store_release(int* p, int v) {
+  asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+__device__ inline void add_release(int* p, int v) {
+  asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+
+/// Waits until *p >= wanted; what was written before that is then visible to the caller, and to those that a barrier
+/// lets go on after it. One thread of a block waits at a time: more would only crowd the flag.
+__device__ inline int wait_for(const int* p, int wanted) {
+  int v;
+  while ((v = load_acquire(p)) < wanted) __nanosleep(20);
+  return v;
+}
+
+/// The same by a whole warp for up to 32 flags, one a lane; returns the least of them.
+__device__ inline int wait_for_all(const int* of_lane, int wanted) {
+  int least;
+  while ((least = __reduce_min_sync(0xffffffffu, load_acquire(of_lane))) < wanted) __nanosleep(20);
+  return least;
+}
+
+}  // namespace trifactor::cuda
