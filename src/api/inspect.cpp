@@ -55,19 +55,19 @@ using namespace core;
 template <class T, EngineFor<T> E>
 void left_update(E& e, Items<const T> L, Items<T> C, index_t k, index_t nb) {
   const index_t n = C.rows, w = min(nb, n - k), k1 = k + w, rest = n - k1;
-  const auto L10 = L.block(k, 0, w, k), L20 = L.block(k1, 0, rest, k);          // (w, k)  (rest, k)
-  e.herk(L10, C.block(k, k, w, w), nullptr);                                    // C11 -= L10 L10^H
-  e.gemm(plain(L20), hermitian(L10), C.block(k1, k, rest, w), nullptr);         // C21 -= L20 L10^H
+  const auto L10 = L.block(k, 0, w, k), L20 = L.block(k1, 0, rest, k);   // (w, k)  (rest, k)
+  e.herk(L10, C.block(k, k, w, w), nullptr);                             // C11 -= L10 L10^H
+  e.gemm(plain(L20), hermitian(L10), C.block(k1, k, rest, w), nullptr);  // C21 -= L20 L10^H
 }
 
 template <class T, EngineFor<T> E>
 void right_update(E& e, Items<const T> L, Items<T> C, index_t k, index_t nb) {
   const index_t n = C.rows, k1 = k + nb, w = min(nb, n - k1), k2 = k1 + w, rest = n - k2;
   if (k1 >= n) return;
-  const auto P = L.block(k1, k, w, nb), Q = L.block(k2, k, rest, nb);           // (w, nb)  (rest, nb)
-  e.herk(P, C.block(k1, k1, w, w), nullptr);                                    // next -= P P^H
-  e.gemm(plain(Q), hermitian(P), C.block(k2, k1, rest, w), nullptr);            // below next -= Q P^H
-  e.herk(Q, C.block(k2, k2, rest, rest), nullptr);                              // the rest -= Q Q^H
+  const auto P = L.block(k1, k, w, nb), Q = L.block(k2, k, rest, nb);  // (w, nb)  (rest, nb)
+  e.herk(P, C.block(k1, k1, w, w), nullptr);                           // next -= P P^H
+  e.gemm(plain(Q), hermitian(P), C.block(k2, k1, rest, w), nullptr);   // below next -= Q P^H
+  e.herk(Q, C.block(k2, k2, rest, rest), nullptr);                     // the rest -= Q Q^H
 }
 
 }  // namespace
@@ -82,8 +82,8 @@ void cholesky_updates(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const
   api::check_square(call, "C", c);
   if (first < 0 || first > last) api::fail(call, "first", first, "be in 0..last = " + std::to_string(last));
   if (last > C.rows) api::fail(call, "last", last, "be at most C.rows = " + std::to_string(C.rows));
-  const auto tuning = tuning::find<CholeskyTuning>(q.state()->architectures, scalar_name(inner_t<T>{}), C.rows, 1,
-                                                   overrides);
+  const auto tuning =
+      tuning::find<CholeskyTuning>(q.state()->architectures, scalar_name(inner_t<T>{}), C.rows, 1, overrides);
   const bool flip = uplo == Uplo::Upper;
   api::on_engine(q, [&](auto& e) {
     const Items<const inner_t<T>> factor = flip ? l.flipped() : l;
@@ -96,7 +96,7 @@ void cholesky_updates(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const
   });
 }
 
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                           \
+#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                               \
   template TRIFACTOR_API void cholesky_updates<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, index_t, index_t, \
                                                   const std::string&);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
