@@ -187,7 +187,8 @@ class Parts(BenchTest):
 
     def test_tiles_by_order_and_leaf(self):
         rows = self.parts("tile", "--n", "70,150")
-        self.assertEqual([(row["n"], row["leaf"]) for row in rows], [(70, 64), (70, 70), (150, 64), (150, 128), (150, 150)])
+        self.assertEqual([(row["n"], row["leaf"]) for row in rows],
+                         [(70, 64), (70, 70), (150, 64), (150, 128), (150, 150)])
         for row in rows:
             self.assertLess(row["residual"], 30)
             self.assertAlmostEqual(row["us_per_column"], row["seconds"] / row["n"] * 1e6, places=9)
@@ -264,7 +265,8 @@ class Usage(BenchTest):
             ("'persistent' needs --device cuda", ["cholesky", "--device", "host", "--mode", "persistent"]),
             ("'cusolver' needs --device cuda", ["cholesky", "--device", "host", "--mode", "cusolver"]),
             ("all", ["lu", "--mode", "all"]), ("--mode", ["update", "--mode", "native"]),
-            ("--nb: '0'", ["update", "--nb", "0"]), ("--nb: 64 leaves no update", ["update", "--n", "64", "--nb", "64"]),
+            ("--nb: '0'", ["update", "--nb", "0"]),
+            ("--nb: 64 leaves no update", ["update", "--n", "64", "--nb", "64"]),
             ("--looking: 'up'", ["update", "--looking", "up"]), ("--leaf: 'x'", ["tile", "--leaf", "x"]),
             ("--nb belongs to bench update", ["tile", "--nb", "8"]),
             ("--leaf belongs to bench tile", ["update", "--leaf", "8"]),
