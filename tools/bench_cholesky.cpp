@@ -132,7 +132,8 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
         contenders.push_back(group.back()->contender(n));
       }
     const double rows = double(group.size() - (peer < names.size() && !others && group.size() > 1 ? 1 : 0));
-    const auto measured = trifactor::measure(contenders, {.max_seconds = o.seconds * rows, .energy_seconds = o.energy});
+    const auto measured = trifactor::measure(
+        contenders, {.min_runs = others ? 3 : 5, .max_seconds = o.seconds * rows, .energy_seconds = o.energy});
     for (std::size_t i = 0; i < group.size(); ++i) group[i]->measured = measured[i];
   }
   for (const auto& entrant : entrants) entrant->check(bench);
