@@ -4,7 +4,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trifactor)
 
 install(TARGETS trifactor EXPORT trifactorTargets)
 install(DIRECTORY include/trifactor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN *.hpp PATTERN testing.hpp EXCLUDE)
+        FILES_MATCHING PATTERN *.hpp PATTERN testing.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE)
 install(FILES ${PROJECT_BINARY_DIR}/generated/trifactor/config.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trifactor)
 install(EXPORT trifactorTargets NAMESPACE trifactor:: DESTINATION ${package_dir})
 if(TRIFACTOR_TOOLS)

@@ -55,7 +55,7 @@ std::vector<index_t> parse_sizes(const char* option, const std::string& text) {
 /// The options as they were typed, before the defaults that depend on the machine and on each other.
 struct Typed {
   BenchOptions options;
-  std::string n, nrhs, scalars, kind, sizes;
+  std::string n, nrhs, nb, leaf, looking, scalars, kind, sizes;
   std::int64_t seed = -1;
 };
 
@@ -65,12 +65,45 @@ bool has_gpu() {
   return false;
 }
 
+/// Parts of a Cholesky factorization.
+bool is_part(const std::string& op) { return op == "update" || op == "tile"; }
+
+std::string default_sizes(const std::string& op, const std::string& device) {
+  if (op == "batch") return "8,16,32,64,128";
+  if (op == "solve") return "1024,4096";
+  if (op == "tile") return "128,256,512,1024";
+  if (op == "update") return device == "cuda" ? "10240" : "2048";
+  return "512,1024,2048,4096";
+}
+
+/// Cholesky takes a list of modes or all of them, the others one.
+void complete_modes(BenchOptions& o) {
+  if (o.op != "cholesky") {
+    if (o.mode != "auto" && o.mode != "native" && o.mode != "hybrid")
+      throw InputError(
+          fmt::format("--mode: '{}' is not one of auto, native, hybrid, which bench {} has", o.mode, o.op));
+    return;
+  }
+  o.modes = o.mode == "all" ? all_cholesky_modes(o.device == "cuda") : split(o.mode, ',');
+  for (std::size_t i = 0; i < o.modes.size(); ++i) {
+    if (cholesky_mode(o.modes[i]).needs_cuda && o.device != "cuda")
+      throw InputError(fmt::format("--mode: '{}' needs --device cuda", o.modes[i]));
+    for (std::size_t j = 0; j < i; ++j)
+      if (o.modes[i] == o.modes[j]) throw InputError(fmt::format("--mode: '{}' is named twice", o.modes[i]));
+  }
+}
+
 BenchOptions complete(const Typed& typed) {
   BenchOptions o = typed.options;
-  const bool batch = o.op == "batch";
-  const char* const default_n = batch ? "8,16,32,64,128" : o.op == "solve" ? "1024,4096" : "512,1024,2048,4096";
-  o.n = parse_sizes("--n", typed.n.empty() ? default_n : typed.n);
+  if (o.device.empty()) o.device = has_gpu() ? "cuda" : "host";
+  o.n = parse_sizes("--n", typed.n.empty() ? default_sizes(o.op, o.device) : typed.n);
   if (!typed.nrhs.empty()) o.nrhs = parse_sizes("--rhs", typed.nrhs);
+  o.nb = parse_sizes("--nb", typed.nb.empty() ? "64,128,256,512,1024" : typed.nb);
+  if (!typed.leaf.empty()) o.leaf = parse_sizes("--leaf", typed.leaf);
+  o.looking = typed.looking.empty() ? std::vector<std::string>{"left", "right"} : split(typed.looking, ',');
+  for (const std::string& looking : o.looking)
+    if (looking != "left" && looking != "right")
+      throw InputError(fmt::format("--looking: '{}' is not one of left, right", looking));
   o.scalars = typed.scalars.empty() ? std::vector{default_scalar()} : split(typed.scalars, ',');
   for (const std::string& scalar : o.scalars) with_scalar(scalar, [](auto) {});
 
@@ -78,9 +111,15 @@ BenchOptions complete(const Typed& typed) {
   o.sizes = !typed.sizes.empty() ? typed.sizes : o.kind == "ragged" ? "uniform" : "fixed";
   if (o.sizes == "uniform" && o.kind != "ragged")
     throw InputError(fmt::format("--sizes uniform needs --kind ragged, not {}", o.kind));
-  if (o.device.empty()) o.device = has_gpu() ? "cuda" : "host";
+  if (is_part(o.op)) {
+    if (!o.against.empty() && o.against != "none")
+      throw InputError(fmt::format("--against {}: bench {} has no peer, so it must be none", o.against, o.op));
+    o.against = "none";
+    o.mode = "native";
+  }
   if (o.against.empty()) o.against = o.device == "cuda" ? "cusolver" : "lapack";
   if (o.against == "cusolver" && o.device != "cuda") throw InputError("--against cusolver needs --device cuda");
+  complete_modes(o);
   o.seed = typed.seed >= 0 ? std::uint64_t(typed.seed) : std::random_device{}();
   return o;
 }
@@ -93,25 +132,52 @@ std::string machine_name(const Queue& queue) {
   return "unknown";
 }
 
+/// Those of --nb that leave something to update.
+std::vector<index_t> block_widths(const BenchOptions& o, index_t n) {
+  std::vector<index_t> widths;
+  for (const index_t nb : o.nb)
+    if (nb < n) widths.push_back(nb);
+  if (widths.empty())
+    throw InputError(
+        fmt::format("--nb: {} leaves no update of a matrix of order {}: it must be less than that", o.nb.front(), n));
+  return widths;
+}
+
+/// Those of --leaf, or powers of two from 64 up to a tile that is not halved at all.
+std::vector<index_t> leaves(const BenchOptions& o, index_t n) {
+  if (!o.leaf.empty()) return o.leaf;
+  std::vector<index_t> leaves;
+  for (index_t leaf = 64; leaf < n; leaf *= 2) leaves.push_back(leaf);
+  leaves.push_back(n);
+  return leaves;
+}
+
 void bench(const BenchOptions& o) {
   Bench bench{.options = o, .queue = o.device == "cuda" ? Queue::cuda() : Queue::host(), .machine = {}};
   bench.machine = machine_name(bench.queue);
   using Columns = RowPrinter::Columns;
-  RowPrinter printer(o.json, o.op == "solve"   ? Columns::Solve
-                             : o.op != "batch" ? Columns::Dense
-                             : o.is_ragged()   ? Columns::Ragged
-                                               : Columns::Batch);
+  RowPrinter printer(o.json, o.op == "solve"    ? Columns::Solve
+                             : o.op == "update" ? Columns::Update
+                             : o.op == "tile"   ? Columns::Tile
+                             : o.op != "batch"  ? Columns::Dense
+                             : o.is_ragged()    ? Columns::Ragged
+                                                : Columns::Batch);
   std::string wrong;
   const auto take = [&](const Row& row) {
     printer.print(row);
-    if (!(row.residual < good_ratio) && wrong.empty())
-      wrong = fmt::format("{} {} n = {}: the residual ratio {:.3g} is not below {}, so this row is no result", row.op,
-                          row.scalar, row.n, row.residual, good_ratio);
+    if (row.residual && !(*row.residual < good_ratio) && wrong.empty())
+      wrong = fmt::format("{} {} {} n = {}: the residual ratio {:.3g} is not below {}, so this row is no result",
+                          row.op, row.mode, row.scalar, row.n, *row.residual, good_ratio);
   };
   for (const std::string& scalar : o.scalars)
     with_scalar(scalar, [&]<class T>(std::type_identity<T>) {
       for (const index_t n : o.n) {
-        if (o.op == "cholesky") take(bench_cholesky<T>(bench, n));
+        if (o.op == "cholesky")
+          for (const Row& row : bench_cholesky<T>(bench, n)) take(row);
+        if (o.op == "update")
+          for (const index_t nb : block_widths(o, n)) bench_update<T>(bench, n, nb, take);
+        if (o.op == "tile")
+          for (const index_t leaf : leaves(o, n)) take(bench_tile<T>(bench, n, leaf));
         if (o.op == "lu") take(bench_lu<T>(bench, n));
         if (o.op == "batch") take(bench_batch<T>(bench, n));
         if (o.op == "solve")
@@ -157,21 +223,31 @@ void measure_row(const BenchOptions& o, Row& row, const Contender& ours, const C
   row.peer_joules = measured[1].joules;
 }
 
+void require_success(Queue& queue, Queue& host, const std::string& what, const Buffer<int>& info) {
+  const OnHost<int> on_host(queue, host, info.data(), info.size());
+  for (index_t i = 0; i < info.size(); ++i)
+    if (on_host.data()[i] != 0) throw MatrixError(fmt::format("{} failed with info = {}", what, on_host.data()[i]));
+}
+
 void add_bench(CLI::App& app) {
   auto typed = std::make_shared<Typed>();
   BenchOptions& o = typed->options;
   CLI::App* const command = app.add_subcommand("bench", "measure against LAPACK or cuSOLVER in the same run");
-  command->add_option("op", o.op, "cholesky, lu, solve or batch (Cholesky of many small matrices)")
+  command
+      ->add_option("op", o.op,
+                   "cholesky, lu, solve, batch (Cholesky of many small matrices), update or tile (parts of Cholesky)")
       ->required()
-      ->check(CLI::IsMember({"cholesky", "lu", "solve", "batch"}));
+      ->check(CLI::IsMember({"cholesky", "lu", "solve", "batch", "update", "tile"}));
   command->add_option("--n", typed->n, "sizes: 512,1024 or first:last:step");
   command->add_option("--scalar", typed->scalars,
                       "of f32,f64,c32,c64 (c32 and c64 pair two floats and two doubles) [f64]");
   command->add_option("--uplo", o.uplo, "the triangle")
       ->check(CLI::IsMember({"lower", "upper"}))
       ->capture_default_str();
-  command->add_option("--mode", o.mode, "where panels are factored")
-      ->check(CLI::IsMember({"auto", "native", "hybrid"}))
+  command
+      ->add_option("--mode", o.mode,
+                   "auto, native or hybrid: where panels are factored. cholesky: a list, also of native-left, "
+                   "native-right, persistent, hybrid-left, hybrid-right, host, cusolver, lapack; or all")
       ->capture_default_str();
   command->add_option("--device", o.device, "host or cuda [cuda where there is a GPU]")
       ->check(CLI::IsMember({"host", "cuda"}));
@@ -181,6 +257,10 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"cholesky", "lu"}))
       ->capture_default_str();
   command->add_option("--rhs", typed->nrhs, "solve: numbers of right-hand sides, as --n [1]");
+  command->add_option("--nb", typed->nb, "update: widths of a block column, as --n [64,128,256,512,1024]");
+  command->add_option("--looking", typed->looking, "update: of left,right [both]");
+  command->add_flag("--each", o.each, "update: a row for each step instead of one for all of them");
+  command->add_option("--leaf", typed->leaf, "tile: orders down to which it is halved, as --n [64, 128 ... n]");
   command->add_option("--count", o.count, "batch: how many matrices")
       ->check(CLI::Range(index_t(1), largest_size))
       ->capture_default_str();
@@ -201,11 +281,17 @@ void add_bench(CLI::App& app) {
   command->callback([typed, command] {
     for (const auto& [option, op] : {std::pair{"--rhs", "solve"},
                                      {"--method", "solve"},
+                                     {"--nb", "update"},
+                                     {"--looking", "update"},
+                                     {"--each", "update"},
+                                     {"--leaf", "tile"},
                                      {"--count", "batch"},
                                      {"--kind", "batch"},
                                      {"--sizes", "batch"}})
       if (command->count(option) > 0 && typed->options.op != op)
         throw InputError(fmt::format("{} belongs to bench {}, not to bench {}", option, op, typed->options.op));
+    if (command->count("--mode") > 0 && is_part(typed->options.op))
+      throw InputError(fmt::format("--mode: bench {} has no modes; --tuning forces its path", typed->options.op));
     bench(complete(*typed));
   });
 }

@@ -1,6 +1,7 @@
 // trifactor bench: what is measured, and the pieces that every kind of row shares.
 #pragma once
 
+#include "memory.hpp"
 #include "peers.hpp"
 #include "rows.hpp"
 
@@ -8,6 +9,7 @@
 #include <trifactor/queue.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,11 +19,13 @@ using trifactor::Buffer;
 using trifactor::Contender;
 
 struct BenchOptions {
-  std::string op;  // cholesky, lu, solve or batch
-  std::vector<index_t> n, nrhs = {1};
+  std::string op;  // cholesky, lu, solve, batch, update or tile
+  std::vector<index_t> n, nrhs = {1}, nb, leaf;
   std::vector<std::string> scalars;
   std::string method = "cholesky";  // of a solve
   std::string uplo = "lower", mode = "auto", tuning;
+  std::vector<std::string> modes, looking;  // of Cholesky, side by side; of updates
+  bool each = false;                        // a row for each step of an update
   std::string device, against;                    // host or cuda; lapack, cusolver or none
   std::string kind = "strided", sizes = "fixed";  // of a batch; sizes uniform in 1..n need kind ragged
   index_t count = 10000;
@@ -42,27 +46,71 @@ struct Bench {
   std::string machine;
 };
 
+/// A row for each mode.
 template <Scalar T>
-Row bench_cholesky(Bench&, index_t n);
+std::vector<Row> bench_cholesky(Bench&, index_t n);
 template <Scalar T>
 Row bench_lu(Bench&, index_t n);
 template <Scalar T>
 Row bench_solve(Bench&, index_t n, index_t nrhs);
 template <Scalar T>
 Row bench_batch(Bench&, index_t n);
+/// All the updates of a factorization with blocks of nb, a row for each way of looking; or a row for each step.
+template <Scalar T>
+void bench_update(Bench&, index_t n, index_t nb, const std::function<void(const Row&)>& take);
+/// The diagonal tile alone, halved down to `leaf`.
+template <Scalar T>
+Row bench_tile(Bench&, index_t n, index_t leaf);
+
+/// A way to factor one matrix that --mode names.
+struct CholeskyMode {
+  const char* name;
+  trifactor::Mode panels;
+  const char* tuning;       // forces the path
+  bool needs_cuda = false;
+  bool on_host = false;     // in host memory, whatever the device
+  bool is_peer = false;     // cuSOLVER or LAPACK itself
+};
+/// Throws InputError where there is no such.
+const CholeskyMode& cholesky_mode(const std::string& name);
+/// Those that go side by side on a device with --mode all.
+std::vector<std::string> all_cholesky_modes(bool cuda);
 
 /// The fields that do not depend on the measurement.
 Row start_row(const Bench&, const char* scalar, index_t n);
+
+/// The caller's settings and then those that force what is measured: the last one of a field counts.
+inline std::string joined_tuning(const std::string& callers, const std::string& forced) {
+  return callers.empty() || forced.empty() ? callers + forced : callers + " " + forced;
+}
+
+/// Throws OutOfMemory unless the host has room for that many matrices.
+template <Scalar T>
+void require_copies(double matrices, index_t n) {
+  require_memory("this row", matrices * double(n) * double(n) * sizeof(T));
+}
+
+/// Throws when the factorization of a matrix that has one reported otherwise; info is the queue's.
+void require_success(Queue&, Queue& host, const std::string& what, const Buffer<int>& info);
+
+template <Scalar T>
+MatrixView<T> square(T* data, index_t n) {
+  return {data, n, n, n};
+}
 
 /// Measures ours and, unless its run() is empty, the peer's, in turn.
 void measure_row(const BenchOptions&, Row&, const Contender& ours, const Contender& peers);
 
 /// The peer that was asked for; nothing for none.
 template <Scalar T>
-std::unique_ptr<Peer<T>> make_peer(Bench& bench) {
-  if (bench.options.against == "lapack") return make_lapack_peer<T>();
-  if (bench.options.against == "cusolver") return make_cusolver_peer<T>(bench.queue);
+std::unique_ptr<Peer<T>> make_peer(Bench& bench, const std::string& name) {
+  if (name == "lapack") return make_lapack_peer<T>();
+  if (name == "cusolver") return make_cusolver_peer<T>(bench.queue);
   return nullptr;
+}
+template <Scalar T>
+std::unique_ptr<Peer<T>> make_peer(Bench& bench) {
+  return make_peer<T>(bench, bench.options.against);
 }
 
 /// Operands that calls destroy: a pristine copy in the queue's memory and two buffers that calls take in turn.

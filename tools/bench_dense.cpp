@@ -1,13 +1,10 @@
-// Rows for one matrix: Cholesky, LU, and solves with either.
+// Rows for one matrix: LU, and solves with either factor.
 #include "bench.hpp"
-#include "failure.hpp"
 #include "flops.hpp"
-#include "memory.hpp"
 #include "random_matrix.hpp"
 #include "residual.hpp"
 #include "scalars.hpp"
 
-#include <fmt/core.h>
 #include <trifactor/trifactor.hpp>
 
 #include <optional>
@@ -28,58 +25,7 @@ struct Sides {
   std::optional<Operands<T>> apart;  // where the peer works in another memory
 };
 
-template <Scalar T>
-MatrixView<T> square(T* data, index_t n) {
-  return {data, n, n, n};
-}
-
-/// Throws OutOfMemory unless the host has room for that many matrices.
-template <Scalar T>
-void require_copies(double matrices, index_t n) {
-  require_memory("this row", matrices * double(n) * double(n) * sizeof(T));
-}
-
-/// Throws when a factorization of a matrix that has one reports otherwise.
-void require_success(Bench& bench, const char* what, const Buffer<int>& info) {
-  const OnHost<int> on_host(bench.queue, bench.host, info.data(), 1);
-  if (*on_host.data() != 0) throw MatrixError(fmt::format("{} failed with info = {}", what, *on_host.data()));
-}
-
 }  // namespace
-
-template <Scalar T>
-Row bench_cholesky(Bench& bench, index_t n) {
-  const BenchOptions& o = bench.options;
-  Queue& q = bench.queue;
-  const Uplo uplo = o.triangle();
-  const trifactor::CholeskyOptions options{.mode = o.panels(), .tuning = o.tuning};
-  require_copies<T>(3.1, n);
-  Matrix<T> A(n, n);
-  fill_positive_definite(A.view(), o.seed);
-  const auto peer = make_peer<T>(bench);
-  Sides<T> sides(bench, peer.get(), A.data(), n * n);
-  Turn<T> ours(sides.ours), peers(sides.peers());
-  Buffer<int> info(q, 1);
-  q.reserve(trifactor::cholesky_scratch(q, uplo, square(ours.data(), n), options));
-
-  const auto restore = [&] { ours.restore(); };
-  const auto factor = [&] { trifactor::cholesky(q, uplo, square(ours.data(), n), info.data(), options), q.sync(); };
-  Contender theirs;
-  if (peer) theirs = {[&, call = peer->cholesky(uplo, n)] { call(square(peers.data(), n)); }, [&] { peers.restore(); }};
-  Row row = start_row(bench, scalar_name<T>, n);
-  row.uplo = o.uplo;
-  row.flops = cholesky_flops<T>(double(n));
-  row.columns = double(n);
-  if (peer) row.peer = peer->name();
-  measure_row(o, row, {factor, restore}, theirs);
-  if (peer) peer->check();
-
-  restore(), factor();
-  require_success(bench, "cholesky", info);
-  const OnHost<T> L(q, bench.host, ours.data(), n * n);
-  row.residual = cholesky_ratio<T>(uplo, A.view(), {L.data(), n, n, n});
-  return row;
-}
 
 template <Scalar T>
 Row bench_lu(Bench& bench, index_t n) {
@@ -107,7 +53,7 @@ Row bench_lu(Bench& bench, index_t n) {
   if (peer) peer->check();
 
   restore(), factor();
-  require_success(bench, "lu", info);
+  require_success(q, bench.host, "lu", info);
   const OnHost<T> LU(q, bench.host, ours.data(), n * n);
   const OnHost<int> exchanged(q, bench.host, pivots.data(), n);
   row.residual = lu_ratio<T>(A.view(), {LU.data(), n, n, n}, {exchanged.data(), std::size_t(n)});
@@ -142,7 +88,7 @@ Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
   else
     trifactor::lu(q, factor, pivots.data(), info.data(), {.mode = o.panels(), .tuning = o.tuning});
   q.sync();
-  require_success(bench, o.method.c_str(), info);
+  require_success(q, bench.host, o.method, info);
   if (peer) {
     (by_cholesky ? peer->cholesky(uplo, n) : peer->lu(n))(peers_factor);
     peer->check();
@@ -180,9 +126,8 @@ Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
   return row;
 }
 
-#define TRIFACTOR_BENCH_DENSE(T)                   \
-  template Row bench_cholesky<T>(Bench&, index_t); \
-  template Row bench_lu<T>(Bench&, index_t);       \
+#define TRIFACTOR_BENCH_DENSE(T)             \
+  template Row bench_lu<T>(Bench&, index_t); \
   template Row bench_solve<T>(Bench&, index_t, index_t);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_BENCH_DENSE)
 

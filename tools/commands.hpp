@@ -8,6 +8,7 @@ namespace program {
 void add_info(CLI::App&);
 void add_solve(CLI::App&);
 void add_bench(CLI::App&);
+void add_trace(CLI::App&);
 void add_demo(CLI::App&);
 
 }  // namespace program

@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   add_info(app);
   add_solve(app);
   add_bench(app);
+  add_trace(app);
   add_demo(app);
   try {
     app.parse(argc, argv);

@@ -8,25 +8,6 @@ namespace {
 
 using Columns = RowPrinter::Columns;
 
-std::vector<Table::Column> table_columns(Columns columns) {
-  std::vector<Table::Column> c = {{"op", 8, true}, {"scalar", 6, true}, {"n", 6}};
-  if (columns == Columns::Solve) c.push_back({"rhs", 5});
-  if (columns == Columns::Batch || columns == Columns::Ragged) c.insert(c.end(), {{"count", 7}, {"kind", 8, true}});
-  c.insert(c.end(), {{"device", 6, true},
-                     {"mode", 6, true},
-                     {"ms", 10},
-                     {"spread %", 8},
-                     {"Gflop/s", 9},
-                     {"us/column", 9},
-                     {"peer", 8, true},
-                     {"peer ms", 10},
-                     {"ratio", 6},
-                     {"residual", 8},
-                     {"joules", 8}});
-  if (columns == Columns::Ragged) c.insert(c.end(), {{"fixed-size sum ms", 17}, {"ratio to it", 11}});
-  return c;
-}
-
 template <class Value>
 std::string cell(const char* format, const std::optional<Value>& value) {
   return value ? fmt::format(fmt::runtime(format), *value) : "-";
@@ -46,7 +27,54 @@ nlohmann::ordered_json or_null(const std::optional<Value>& value) {
 }
 
 double gflops(const Row& r) { return r.seconds > 0 ? r.flops / r.seconds * 1e-9 : 0; }
+/// Gflop/s for each watt, which is Gflop for each joule.
+std::optional<double> gflops_per_watt(const Row& r, const std::optional<double>& joules) {
+  return joules && *joules > 0 ? std::optional(r.flops / *joules * 1e-9) : std::nullopt;
+}
 double us_per_column(const Row& r) { return r.columns > 0 ? r.seconds / r.columns * 1e6 : 0; }
+
+std::vector<TableField> table_fields(Columns columns) {
+  using R = const Row&;
+  const bool batch = columns == Columns::Batch || columns == Columns::Ragged;
+  const bool part = columns == Columns::Update || columns == Columns::Tile;  // of a factorization: it has no peer
+  std::vector<TableField> f = {{{"op", 8, true}, [](R r) { return r.op; }},
+                               {{"scalar", 6, true}, [](R r) { return r.scalar; }},
+                               {{"n", 6}, [](R r) { return fmt::format("{}", r.n); }}};
+  const auto add = [&](bool wanted, std::initializer_list<TableField> fields) {
+    if (wanted) f.insert(f.end(), fields);
+  };
+  add(columns == Columns::Solve, {{{"rhs", 5}, [](R r) { return cell("{}", r.nrhs); }}});
+  add(batch, {{{"count", 7}, [](R r) { return fmt::format("{}", r.count); }},
+              {{"kind", 8, true}, [](R r) { return cell("{}", r.kind); }}});
+  add(columns == Columns::Update, {{{"looking", 7, true}, [](R r) { return cell("{}", r.looking); }},
+                                   {{"nb", 5}, [](R r) { return cell("{}", r.nb); }},
+                                   {{"from", 6}, [](R r) { return cell("{}", r.first); }}});
+  add(columns == Columns::Tile, {{{"leaf", 6}, [](R r) { return cell("{}", r.leaf); }}});
+  add(true, {{{"device", 6, true}, [](R r) { return r.device; }},
+             {{"mode", 12, true}, [](R r) { return r.mode; }},
+             {{"ms", 10}, [](R r) { return fmt::format("{:.4f}", r.seconds * 1e3); }},
+             {{"spread %", 8}, [](R r) { return fmt::format("{:.1f}", r.spread * 100); }}});
+  add(columns == Columns::Update, {{{"Tflop/s", 9}, [](R r) { return fmt::format("{:.4f}", gflops(r) * 1e-3); }}});
+  add(columns != Columns::Update, {{{"Gflop/s", 9}, [](R r) { return fmt::format("{:.2f}", gflops(r)); }},
+                                   {{"us/column", 9}, [](R r) { return fmt::format("{:.4f}", us_per_column(r)); }}});
+  add(!part, {{{"peer", 8, true}, [](R r) { return cell("{}", r.peer); }},
+              {{"peer ms", 10}, [](R r) { return cell("{:.4f}", scaled(r.peer_seconds, 1e3)); }},
+              {{"ratio", 6}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }}});
+  add(columns != Columns::Update, {{{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}});
+  add(true, {{{"joules", 8}, [](R r) { return cell("{:.3g}", r.joules); }},
+             {{"Gflop/s/W", 9}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.joules)); }}});
+  add(columns == Columns::Ragged,
+      {{{"fixed-size sum ms", 17}, [](R r) { return cell("{:.4f}", scaled(r.fixed_sum_seconds, 1e3)); }},
+       {{"ratio to it", 11}, [](R r) { return cell("{:.3f}", quotient(r.fixed_sum_seconds, r.seconds)); }}});
+  add(part, {{{"tuning", 0, true}, [](R r) { return cell("{}", r.tuning); }}});
+  return f;
+}
+
+std::vector<Table::Column> columns_of(const std::vector<TableField>& fields) {
+  std::vector<Table::Column> columns;
+  for (const TableField& f : fields) columns.push_back(f.column);
+  return columns;
+}
 
 void print_json(const Row& r, bool ragged) {
   nlohmann::ordered_json j = {{"op", r.op},
@@ -70,9 +98,13 @@ void print_json(const Row& r, bool ragged) {
                               {"peer_seconds", or_null(r.peer_seconds)},
                               {"peer_spread", or_null(r.peer_spread)},
                               {"ratio", or_null(quotient(r.peer_seconds, r.seconds))},
-                              {"residual", r.residual},
+                              {"residual", or_null(r.residual)},
                               {"joules", or_null(r.joules)},
-                              {"peer_joules", or_null(r.peer_joules)}};
+                              {"peer_joules", or_null(r.peer_joules)},
+                              {"gflops_per_watt", or_null(gflops_per_watt(r, r.joules))},
+                              {"peer_gflops_per_watt", or_null(gflops_per_watt(r, r.peer_joules))}};
+  if (r.looking) j.update({{"looking", *r.looking}, {"nb", or_null(r.nb)}, {"first", or_null(r.first)}});
+  if (r.leaf) j["leaf"] = *r.leaf;
   if (ragged)
     j.update({{"fixed_sum_seconds", or_null(r.fixed_sum_seconds)},
               {"fixed_ratio", or_null(quotient(r.fixed_sum_seconds, r.seconds))},
@@ -84,7 +116,8 @@ void print_json(const Row& r, bool ragged) {
 
 }  // namespace
 
-RowPrinter::RowPrinter(bool json, Columns columns) : json_(json), columns_(columns), table_(table_columns(columns)) {}
+RowPrinter::RowPrinter(bool json, Columns columns)
+    : json_(json), columns_(columns), fields_(table_fields(columns)), table_(columns_of(fields_)) {}
 
 void RowPrinter::print(const Row& r) {
   if (json_) return print_json(r, columns_ == Columns::Ragged);
@@ -93,18 +126,8 @@ void RowPrinter::print(const Row& r) {
     table_.heading();
     started_ = true;
   }
-  std::vector<std::string> cells = {r.op, r.scalar, fmt::format("{}", r.n)};
-  if (columns_ == Columns::Solve) cells.push_back(cell("{}", r.nrhs));
-  if (columns_ == Columns::Batch || columns_ == Columns::Ragged)
-    cells.insert(cells.end(), {fmt::format("{}", r.count), cell("{}", r.kind)});
-  cells.insert(cells.end(),
-               {r.device, r.mode, fmt::format("{:.4f}", r.seconds * 1e3), fmt::format("{:.1f}", r.spread * 100),
-                fmt::format("{:.2f}", gflops(r)), fmt::format("{:.4f}", us_per_column(r)), cell("{}", r.peer),
-                cell("{:.4f}", scaled(r.peer_seconds, 1e3)), cell("{:.3f}", quotient(r.peer_seconds, r.seconds)),
-                fmt::format("{:.3g}", r.residual), cell("{:.3g}", r.joules)});
-  if (columns_ == Columns::Ragged)
-    cells.insert(cells.end(), {cell("{:.4f}", scaled(r.fixed_sum_seconds, 1e3)),
-                               cell("{:.3f}", quotient(r.fixed_sum_seconds, r.seconds))});
+  std::vector<std::string> cells;
+  for (const TableField& field : fields_) cells.push_back(field.cell(r));
   table_.row(cells);
 }
 

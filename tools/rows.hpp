@@ -14,6 +14,8 @@ struct Row {
   std::optional<std::string> method, kind, uplo, tuning;  // where the operation has them
   std::int64_t n = 0, count = 1;
   std::optional<std::int64_t> nrhs;
+  std::optional<std::string> looking;           // of an update
+  std::optional<std::int64_t> nb, first, leaf;  // of an update and its one step; of a tile
   std::uint64_t seed = 0;
 
   double seconds = 0, spread = 0, flops = 0, columns = 0;  // of the whole call
@@ -21,16 +23,22 @@ struct Row {
   std::optional<double> joules;
   std::optional<std::string> peer;
   std::optional<double> peer_seconds, peer_spread, peer_joules;
-  double residual = 0;
+  std::optional<double> residual;  // nothing where no result is made
 
   // A batch of different sizes against the sum of fixed-size times per item, and its largest item alone.
   std::optional<double> fixed_sum_seconds, largest_seconds;
 };
 
+/// A column of the table and what a row shows there.
+struct TableField {
+  Table::Column column;
+  std::string (*cell)(const Row&);
+};
+
 /// Prints rows as they arrive.
 class RowPrinter {
  public:
-  enum class Columns { Dense, Solve, Batch, Ragged };
+  enum class Columns { Dense, Solve, Batch, Ragged, Update, Tile };
 
   RowPrinter(bool json, Columns columns);
   void print(const Row&);
@@ -38,6 +46,7 @@ class RowPrinter {
  private:
   bool json_, started_ = false;
   Columns columns_;
+  std::vector<TableField> fields_;
   Table table_;
 };
 

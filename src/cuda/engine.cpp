@@ -226,7 +226,9 @@ void CudaEngine::join() {
 
 template <class T>
 void CudaEngine::reset_info(Items<T> A, bool square, int* info) {
-  if (!arena().planning() && A.count > 0) launch_reset_info(stream_, A, square, info);
+  if (arena().planning() || A.count == 0) return;
+  const Traced traced(*this, "reset_info", A.count, 1);
+  launch_reset_info(stream_, A, square, info);
 }
 template <class T>
 void CudaEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int* skip) {
@@ -250,7 +252,9 @@ template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
   if (A.rows <= min(tuning.whole, block_limit<T>)) {
     set_path(A.rows <= 32 ? "warp" : "block");
-    if (!arena().planning()) launch_cholesky(stream_, A, info, 0);
+    if (arena().planning()) return true;
+    const Traced traced(*this, "cholesky_whole", A.rows, A.cols);
+    launch_cholesky(stream_, A, info, 0);
     return true;
   }
   if (!one_strided(A) || A.rows > tuning.persistent) return false;
@@ -262,14 +266,17 @@ template <class T>
 void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   constexpr index_t one_block = 64;  // from here on, one matrix is faster on several multiprocessors
   if (one_strided(A) && A.rows > one_block) return cholesky_persistent(A, false, info, first);
-  if (!arena().planning()) launch_cholesky(stream_, A, info, first);
+  if (arena().planning()) return;
+  const Traced traced(*this, "cholesky_tile", A.rows, A.cols);
+  launch_cholesky(stream_, A, info, first);
 }
 template <class T>
 void CudaEngine::cholesky_persistent(Items<T> A, bool squares, int* info, index_t first) {
   auto inverses = arena().take<T>(persistent_inverse_count<T>(A.rows));
   auto flags = arena().take<int>(persistent_flag_count<T>(A.rows));
-  if (!arena().planning())
-    launch_persistent(stream_, multiprocessors_, A, squares, info, first, inverses.data(), flags.data());
+  if (arena().planning()) return;
+  const Traced traced(*this, "cholesky_persistent", A.rows, A.cols);
+  launch_persistent(stream_, multiprocessors_, A, squares, info, first, inverses.data(), flags.data());
 }
 template <class T>
 void CudaEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {
@@ -311,6 +318,7 @@ void CudaEngine::restore(Items<T> X, const int* info, T* saved) {
 template <class T>
 void CudaEngine::download(Items<T> A, T* host) {
   if (arena().planning()) return;
+  const Traced traced(*this, "download", A.rows, A.cols);
   const Tile<T> t = A.is_flipped ? A.flipped().item(0) : A.item(0);
   check(cudaMemcpy2DAsync(host, std::size_t(t.rows) * sizeof(T), t.data, std::size_t(t.col_stride) * sizeof(T),
                           std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyDeviceToHost,
@@ -320,6 +328,7 @@ void CudaEngine::download(Items<T> A, T* host) {
 template <class T>
 void CudaEngine::upload(Items<T> A, const T* host) {
   if (arena().planning()) return;
+  const Traced traced(*this, "upload", A.rows, A.cols);
   const Tile<T> t = A.is_flipped ? A.flipped().item(0) : A.item(0);
   check(cudaMemcpy2DAsync(t.data, std::size_t(t.col_stride) * sizeof(T), host, std::size_t(t.rows) * sizeof(T),
                           std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyHostToDevice,

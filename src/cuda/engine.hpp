@@ -3,6 +3,7 @@
 #pragma once
 
 #include <core/engine.hpp>
+#include <core/trace.hpp>
 #include <trifactor/info.hpp>
 
 #include <memory>
@@ -111,6 +112,13 @@ class CudaEngine {
   void upload(Items<T> A, const T* host);
   void upload(int* target, const int* host, index_t n);
 
+  /// From here on, events around every operation of both lanes; finish_trace() waits for them and makes them times.
+  void start_trace(Trace&);
+  void finish_trace();
+  Trace* trace() const { return main_->trace_; }
+  const char* lane() const { return main_ == this ? "main lane" : "side lane"; }
+  Moment moment() const noexcept;
+
  private:
   template <class T>
   void cholesky_persistent(Items<T> A, bool squares, int* info, index_t first);
@@ -129,6 +137,8 @@ class CudaEngine {
   void* blas_workspace_ = nullptr;
   Arena arena_, pinned_;              // of the main lane
   std::unique_ptr<CudaEngine> side_;  // of the main lane
+  Trace* trace_ = nullptr;            // of the main lane
+  Moment trace_start_;
 };
 
 }  // namespace trifactor::cuda

@@ -73,12 +73,14 @@ index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>&) const {
 template <class T>
 void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   if (arena().planning() || B.rows == 0 || B.cols == 0 || B.count == 0) return;
+  const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
   launch_trsm(stream_, shape, A, B, info);
 }
 
 template <class T>
 void CudaEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   if (arena().planning() || C.rows == 0 || C.cols == 0 || C.count == 0 || A.items.cols == 0) return;
+  const Traced traced(*this, "gemm", C.rows, C.cols, A.items.cols);
   const GemmForm form = gemm_form(A, B, C);
   if (C.count != 1 || C.ragged() || C.pointers || !form.possible()) return launch_update(stream_, A, B, C, false, info);
   const auto a = A.items.item(0), b = B.items.item(0);
@@ -96,6 +98,7 @@ void CudaEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
 template <class T>
 void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   if (arena().planning() || C.rows == 0 || C.count == 0 || A.cols == 0) return;
+  const Traced traced(*this, "herk", C.rows, C.cols, A.cols);
   if (C.count != 1 || C.ragged() || C.pointers || !herk_possible(A, C))
     return launch_update(stream_, Operand<T>{A, false}, Operand<T>{A.flipped(), true}, C, true, info);
   const auto a = A.item(0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <core/engine.hpp>
+#include <core/trace.hpp>
 
 #include <string>
 
@@ -73,9 +74,16 @@ class HostEngine {
   template <class T>
   void restore(Items<T>, const int*, T*) {}
 
+  void start_trace(Trace& trace) { trace_ = &trace; }
+  void finish_trace() { trace_ = nullptr; }
+  Trace* trace() const { return trace_; }
+  const char* lane() const { return "CPU"; }
+  Moment moment() const { return {trace_->now(), nullptr}; }
+
  private:
   int threads_;
   Arena arena_;
+  Trace* trace_ = nullptr;
 };
 
 /// "OpenBLAS 0.3.21 ..., OpenMP".

@@ -84,6 +84,7 @@ bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   auto order = arena_.take<index_t>(A.ragged() ? count : 0);
   auto starts = arena_.take<index_t>(A.ragged() ? n + 2 : 0);
   if (arena_.planning()) return true;
+  const Traced traced(*this, "cholesky_whole", n, n);
 
   index_t items = count, large = 0;
   if (A.ragged()) {
@@ -118,6 +119,7 @@ bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
 template <class T>
 void HostEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   if (arena_.planning()) return;
+  const Traced traced(*this, "cholesky_tile", A.rows, A.cols);
   for_items(threads_, A.count, info, [&](index_t b) {
     const int k = cholesky_item(A.item(b), A.is_flipped);
     if (k != 0) info[b] = int(first) + k;

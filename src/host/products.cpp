@@ -17,6 +17,7 @@ constexpr tile::SerialTeam alone;
 template <class T>
 void HostEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   if (arena_.planning()) return;
+  const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
   const TrsmForm form = trsm_form(shape, A, B);
   for_items(threads_, B.count, info, [&](index_t b) {
     const auto a = A.items.item(b);
@@ -33,6 +34,7 @@ void HostEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
 template <class T>
 void HostEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   if (arena_.planning()) return;
+  const Traced traced(*this, "gemm", C.rows, C.cols, A.items.cols);
   const GemmForm form = gemm_form(A, B, C);
   for_items(threads_, C.count, info, [&](index_t item) {
     const auto a = A.items.item(item), b = B.items.item(item);
@@ -53,6 +55,7 @@ void HostEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
 template <class T>
 void HostEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   if (arena_.planning()) return;
+  const Traced traced(*this, "herk", C.rows, C.cols, A.cols);
   for_items(threads_, C.count, info, [&](index_t b) {
     const auto a = A.item(b);
     const auto c = C.item(b);

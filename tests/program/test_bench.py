@@ -9,7 +9,7 @@ import program
 from program import ProgramTest
 
 KEYS = """op scalar n count device mode seconds gflops us_per_column peer peer_seconds ratio residual joules commit
-          machine uplo spread peer_spread kind nrhs""".split()
+          machine uplo spread peer_spread kind nrhs gflops_per_watt peer_gflops_per_watt""".split()
 QUICK = ["--device", "host", "--seconds", "0.02"]
 
 
@@ -120,6 +120,91 @@ class Rows(BenchTest):
             self.assertGreater(row["joules"], 0)
 
 
+class Modes(BenchTest):
+    def test_side_by_side_with_one_peer(self):
+        rows = self.rows("cholesky", "--n", "90", "--mode", "native-left,auto,native-right,host")
+        self.assertEqual([row["mode"] for row in rows], ["native-left", "auto", "native-right", "host"])
+        self.assertEqual({(row["peer"], row["peer_seconds"]) for row in rows}, {("lapack", rows[0]["peer_seconds"])})
+        self.assertEqual([row["tuning"] for row in rows], ["whole=0 persistent=0 looking=left", None,
+                                                           "whole=0 persistent=0 looking=right", None])
+
+    def test_all_shows_the_peer_as_a_row_of_its_own(self):
+        *ours, lapack = self.rows("cholesky", "--n", "60,70", "--mode", "all")
+        self.assertEqual([row["mode"] for row in ours], ["auto", "native-left", "native-right", "lapack",
+                                                         "auto", "native-left", "native-right"])
+        self.assertEqual((lapack["mode"], lapack["n"], lapack["peer"], lapack["ratio"]), ("lapack", 70, None, None))
+        for row in ours[4:]:
+            self.assertEqual(row["peer_seconds"], lapack["seconds"])
+
+    def test_tuning_of_the_call_holds_beside_that_of_the_mode(self):
+        (row,) = self.rows("cholesky", "--n", "90", "--mode", "native-left", "--tuning", "nb=8 looking=right")
+        self.assertEqual(row["tuning"], "nb=8 looking=right whole=0 persistent=0 looking=left")
+
+    def test_gflops_per_watt_are_known_where_joules_are(self):
+        for row in self.rows("cholesky", "--n", "200", "--mode", "auto,lapack", "--energy", "0.2"):
+            if row["joules"] is None:
+                self.assertIsNone(row["gflops_per_watt"])
+            else:
+                self.assertAlmostEqual(row["gflops_per_watt"], row["gflops"] * row["seconds"] / row["joules"])
+
+
+class Parts(BenchTest):
+    def parts(self, op, *arguments, scalars=None):
+        rows = self.succeed_json("bench", op, *QUICK, "--scalar", scalars or self.scalar, *arguments)
+        for row in rows:
+            self.assertEqual((row["op"], row["device"], row["mode"], row["peer"]), (op, "host", "native", None))
+            self.assertGreater(row["gflops"], 0)
+        return rows
+
+    def test_updates_by_width_and_way_of_looking(self):
+        rows = self.parts("update", "--n", "96", "--nb", "16,32")
+        self.assertEqual([(row["nb"], row["looking"]) for row in rows],
+                         [(16, "left"), (16, "right"), (32, "left"), (32, "right")])
+        self.assertEqual({row["first"] for row in rows}, {None})
+        self.assertEqual({row["residual"] for row in rows}, {None})
+        self.assertEqual(rows[0]["tuning"], "nb=16 looking=left")
+
+    def test_both_ways_of_looking_have_the_same_updates_to_do(self):
+        for n, nb in [(96, 32), (100, 32), (50, 49)]:
+            left, right = (row["gflops"] * row["seconds"] for row in self.parts("update", "--n", n, "--nb", nb))
+            self.assertAlmostEqual(left / right, 1, places=9)
+
+    def test_steps_add_up_to_the_whole(self):
+        for looking in ["left", "right"]:
+            (whole,) = self.parts("update", "--n", "100", "--nb", "32", "--looking", looking)
+            steps = self.parts("update", "--n", "100", "--nb", "32", "--looking", looking, "--each")
+            self.assertEqual([row["first"] for row in steps], [32, 64, 96] if looking == "left" else [0, 32, 64])
+            self.assertAlmostEqual(sum(row["gflops"] * row["seconds"] for row in steps),
+                                   whole["gflops"] * whole["seconds"])
+
+    def test_updates_of_every_scalar_and_both_triangles(self):
+        for uplo in ["lower", "upper"]:
+            rows = self.parts("update", "--n", "40", "--nb", "16", "--uplo", uplo, scalars=",".join(self.scalars))
+            self.assertEqual(len(rows), 2 * len(self.scalars))
+
+    def test_widths_that_leave_nothing_to_update_are_left_out(self):
+        self.assertEqual({row["nb"] for row in self.parts("update", "--n", "100")}, {64})
+
+    def test_tiles_by_order_and_leaf(self):
+        rows = self.parts("tile", "--n", "70,150")
+        self.assertEqual([(row["n"], row["leaf"]) for row in rows],
+                         [(70, 64), (70, 70), (150, 64), (150, 128), (150, 150)])
+        for row in rows:
+            self.assertLess(row["residual"], 30)
+            self.assertAlmostEqual(row["us_per_column"], row["seconds"] / row["n"] * 1e6, places=9)
+        (row,) = self.parts("tile", "--n", "20", "--leaf", "8", "--tuning", "interleaved=0", "--uplo", "upper")
+        self.assertEqual(row["tuning"], "interleaved=0 whole=0 persistent=0 nb=20 leaf=8")
+
+    def test_tables(self):
+        for op, arguments, titles in [("update", ["--n", "40", "--nb", "8"], ["looking", "nb", "Tflop/s", "tuning"]),
+                                      ("tile", ["--n", "20"], ["leaf", "Gflop/s", "us/column", "tuning"])]:
+            _, heading, *rows = self.succeed("bench", op, *QUICK, "--scalar", self.scalar, *arguments).splitlines()
+            for title in titles:
+                self.assertIn(" " + title, heading)
+            for row in rows:
+                self.assertRegex(row[heading.index("tuning"):], r"^[a-z=0-9 ]+$")
+
+
 class Text(BenchTest):
     def columns(self, text):
         """The lines below the heading, each as a dictionary; throws unless they are aligned with it."""
@@ -149,7 +234,7 @@ class Text(BenchTest):
                 self.assertEqual(len(rows), 2)
                 for row in rows:
                     for title in ["op", "scalar", "n", "device", "mode", "ms", "spread %", "Gflop/s", "us/column",
-                                  "peer", "peer ms", "ratio", "residual", "joules"] + extra:
+                                  "peer", "peer ms", "ratio", "residual", "joules", "Gflop/s/W"] + extra:
                         self.assertIn(title, row)
                     self.assertLess(float(row["residual"]), 30)
                     self.assertTrue(math.isfinite(float(row["ms"]) + float(row["ratio"])))
@@ -174,7 +259,19 @@ class Usage(BenchTest):
             ("needs --device cuda", ["lu", "--device", "host", "--against", "cusolver"]),
             ("--count belongs to bench batch", ["lu", "--count", "3"]),
             ("--rhs belongs to bench solve", ["lu", "--rhs", "3"]), ("--energy", ["lu", "--energy", "-1"]),
-            ("--wrong", ["lu", "--wrong"]),
+            ("--wrong", ["lu", "--wrong"]), ("'x' is not one of auto, native, hybrid", ["lu", "--mode", "x"]),
+            ("'x' is not one of auto, native, native-left", ["cholesky", "--mode", "auto,x"]),
+            ("'' is not one of", ["cholesky", "--mode", "auto,"]), ("named twice", ["cholesky", "--mode", "host,host"]),
+            ("'persistent' needs --device cuda", ["cholesky", "--device", "host", "--mode", "persistent"]),
+            ("'cusolver' needs --device cuda", ["cholesky", "--device", "host", "--mode", "cusolver"]),
+            ("all", ["lu", "--mode", "all"]), ("--mode", ["update", "--mode", "native"]),
+            ("--nb: '0'", ["update", "--nb", "0"]),
+            ("--nb: 64 leaves no update", ["update", "--n", "64", "--nb", "64"]),
+            ("--looking: 'up'", ["update", "--looking", "up"]), ("--leaf: 'x'", ["tile", "--leaf", "x"]),
+            ("--nb belongs to bench update", ["tile", "--nb", "8"]),
+            ("--leaf belongs to bench tile", ["update", "--leaf", "8"]),
+            ("--each belongs to bench update", ["cholesky", "--each"]),
+            ("must be none", ["tile", "--against", "lapack"]),
         ]:
             with self.subTest(arguments=arguments):
                 self.assertEqual(self.fail_with(2, message, "bench", *arguments).stdout, "")
@@ -196,16 +293,22 @@ class Cuda(BenchTest):
                 rows = self.rows_on_gpu(op, "--n", "40,1100", "--against", against, *arguments)
                 self.assertEqual(len(rows), 2 * len(self.scalars))
                 self.assertEqual({row["peer"] for row in rows}, {None if against == "none" else against})
+        modes = ["auto", "native-left", "native-right", "persistent", "hybrid", "lapack", "cusolver"]
+        rows = self.rows_on_gpu("cholesky", "--n", "500", "--mode", "all", devices=("cuda", "host"))
+        self.assertEqual([row["mode"] for row in rows], modes * len(self.scalars))
+        self.assertEqual({row["mode"] for row in rows if row["device"] == "host"}, {"lapack"})
+        self.assertEqual(len(self.rows_on_gpu("update", "--n", "700", "--nb", "256")), 2 * len(self.scalars))
+        self.assertEqual(len(self.rows_on_gpu("tile", "--n", "256")), 3 * len(self.scalars))
         for row in self.rows_on_gpu("batch", "--sizes", "uniform", "--n", "6", "--count", "500"):
             self.assertIsNone(row["peer"])
             self.assertGreater(row["fixed_ratio"], 0)
 
-    def rows_on_gpu(self, op, *arguments):
+    def rows_on_gpu(self, op, *arguments, devices=("cuda",)):
         rows = self.succeed_json("bench", op, "--device", "cuda", "--seconds", "0.05",
                                  "--scalar", ",".join(self.scalars), *arguments)
         for row in rows:
-            self.assertEqual(row["device"], "cuda")
-            self.assertLess(row["residual"], 30)
+            self.assertIn(row["device"], devices)
+            self.assertLess(row["residual"] or 0, 30)
         return rows
 
 

@@ -1,0 +1,44 @@
+// Looking inside: what the engine of a queue does and when, and parts of a factorization alone. For this project's own
+// program and tests; not installed.
+#pragma once
+
+#include <trifactor/queue.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace trifactor::inspect {
+
+/// One operation of an engine.
+struct Operation {
+  std::string lane;             // "main lane" and "side lane" of a CUDA queue; "CPU"
+  std::string name;             // "gemm"
+  index_t rows, cols, depth;    // of what it writes; the inner extent of a product, or 0
+  double begin, end;            // seconds since the recording began
+};
+
+/// The operations of a queue's engine and, for hybrid panels, of its CPU, from here on. On CUDA an event stands before
+/// and after each operation: none waits for anything because of that, but each takes a microsecond or two longer.
+class TRIFACTOR_API Recording {
+ public:
+  explicit Recording(Queue&);
+  Recording(const Recording&) = delete;
+  ~Recording();
+
+  /// Waits for the queue, ends the recording and returns its operations in the order of their beginnings.
+  std::vector<Operation> finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The updates of those steps of a blocked Cholesky factorization that begin at a column in first .. last-1, with the
+/// engine's operations as the driver calls them, and nothing between them. They read the factor from L and update C, so
+/// a repetition has the same work to do. `tuning` is that of CholeskyOptions: nb and looking count.
+template <Scalar T>
+TRIFACTOR_API void cholesky_updates(Queue&, Uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> C,
+                                    index_t first, index_t last, const std::string& tuning = {});
+
+}  // namespace trifactor::inspect

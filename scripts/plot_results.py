@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Draws the rows of bench/results/*.jsonl: Gflop/s over n, from zero to peak, a line for each mode and peer.
+
+    scripts/plot_results.py                              # every picture that the rows give, into docs/pictures
+    scripts/plot_results.py rows.jsonl --peak f64=67000  # these rows, with the line of the machine's peak
+
+One picture for each machine, operation and scalar: cholesky-f64-nvidia-h200.svg. Where a point was measured several
+times the last row counts. Updates are drawn over nb, one picture for each n.
+"""
+import argparse
+import collections
+import json
+import math
+import pathlib
+import re
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WIDTH, HEIGHT = 760, 440
+LEFT, RIGHT, TOP, BOTTOM = 72, 190, 44, 56          # margins; the names of the lines stand to the right
+COLOURS = ["#1b6ca8", "#c2452d", "#2d8a4e", "#8a5aa8", "#b8860b", "#3f8f96", "#d16ba5", "#5c5c5c"]
+PEERS = {"cusolver": "#76797c", "lapack": "#a9845c"}  # the same grey and brown in every picture
+
+
+def read_rows(files):
+    rows = []
+    for file in files:
+        for number, line in enumerate(pathlib.Path(file).read_text().splitlines(), 1):
+            try:
+                rows.append(json.loads(line))
+            except ValueError as error:
+                sys.exit(f"{file}:{number}: not a JSON object: {error}")
+    return rows
+
+
+def line_name(row):
+    """What a line of a picture stands for."""
+    if row["op"] == "tile":
+        return f"leaf {row['leaf']}" if row["leaf"] < row["n"] else "not halved"
+    if row["op"] == "update":
+        return row["looking"] + "-looking"
+    name = "trifactor" if row["mode"] == "auto" else row["mode"]
+    if row["op"] == "solve":
+        name += f", {row['nrhs']} right-hand side" + ("s" if row["nrhs"] > 1 else "")
+    return name
+
+
+def pictures(rows):
+    """{picture: {line: {x: Gflop/s}}}, where a picture is (operation, scalar, machine, n of an update or None)."""
+    found = collections.defaultdict(lambda: collections.defaultdict(dict))
+    for row in rows:
+        if row.get("uplo") == "upper" or row.get("first") is not None:
+            continue                                  # both triangles cost the same; single steps are no curve
+        if row["mode"] == "auto" and row.get("tuning"):
+            continue                                  # a trial
+        machine = row["machine"]
+        if row["op"] == "update":
+            picture, x = (row["op"], row["scalar"], machine, row["n"]), row["nb"]
+        else:
+            picture, x = (row["op"], row["scalar"], machine, None), row["n"]
+        found[picture][line_name(row)][x] = row["gflops"]
+        if row.get("peer") and row.get("peer_seconds"):
+            name = row["peer"]
+            if row["op"] == "solve":
+                name += line_name(row)[line_name(row).index(","):]
+            found[picture][name].setdefault(x, row["gflops"] * row["seconds"] / row["peer_seconds"])
+    return found
+
+
+def round_up(value):
+    """A number with one or two digits that is at least `value`, and a step that divides it into four to six."""
+    power = 10.0 ** len(str(int(value))) / 10
+    while power > value > 0:
+        power /= 10
+    nice = [(1, 5), (1.2, 6), (1.5, 5), (2, 4), (2.5, 5), (3, 6), (4, 4), (5, 5), (6, 6), (8, 4), (10, 5)]
+    for factor, steps in nice:
+        if factor * power >= value:
+            return factor * power, factor * power / steps
+    return 20 * power, 4 * power
+
+
+def number(value):
+    return f"{value:g}"
+
+
+class Svg:
+    def __init__(self, title):
+        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+                      f'font-family="sans-serif" font-size="12">',
+                      f"<title>{escaped(title)}</title>", f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
+
+    def line(self, x1, y1, x2, y2, colour, extra=""):
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{extra}/>')
+
+    def text(self, x, y, text, anchor="start", extra=""):
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escaped(text)}</text>')
+
+    def curve(self, points, colour, dashed):
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        dash = ' stroke-dasharray="6 4"' if dashed else ""
+        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+        self.parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{colour}"/>' for x, y in points]
+
+    def done(self):
+        return "\n".join(self.parts + ["</svg>"]) + "\n"
+
+
+def escaped(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def apart(places, distance):
+    """Heights for labels near the wanted ones, from the top down, none closer to the next than `distance`."""
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    heights, last = [0.0] * len(places), -1e9
+    for i in order:
+        last = heights[i] = max(places[i], last + distance)
+    overflow = last - (HEIGHT - BOTTOM)
+    if overflow > 0:
+        heights = [h - overflow for h in heights]
+    return heights
+
+
+def draw(picture, lines, peak):
+    op, scalar, machine, order = picture
+    across = "nb" if op == "update" else "n"
+    of_order = f" of order {order}" if order else ""
+    svg = Svg(f"{op} {scalar}{of_order} on {machine}")
+    xs = sorted({x for line in lines.values() for x in line})
+    highest = max(max(line.values()) for line in lines.values())
+    top, step = round_up(max(highest, peak or 0))
+    if peak and peak >= highest:
+        top = peak                                    # the upper edge is the peak
+    unit, scale = ("Tflop/s", 1e-3) if top >= 2000 else ("Gflop/s", 1)
+    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+    wide = xs[-1] > 20 * xs[0]                        # then every doubling takes the same space
+    place = (lambda x: math.log2(x / xs[0])) if wide else (lambda x: x)
+    place_x = lambda x: LEFT + (right - LEFT) * place(x) / place(xs[-1])
+    place_y = lambda y: bottom - (bottom - TOP) * y / top
+
+    for i in range(int(top / step + 1e-9) + 1):
+        svg.line(LEFT, place_y(i * step), right, place_y(i * step), "#333" if i == 0 else "#ddd")
+        svg.text(LEFT - 8, place_y(i * step) + 4, number(i * step * scale), "end")
+    last = -1e9
+    for x in xs:
+        svg.line(place_x(x), bottom, place_x(x), bottom + 4, "#333")
+        if place_x(x) - last > 44:                    # names that do not touch
+            svg.text(place_x(x), bottom + 18, number(x) if x < 100000 else str(x), "middle")
+            last = place_x(x)
+    svg.text((LEFT + right) / 2, HEIGHT - 14, across + (", every doubling as wide" if wide else ""), "middle")
+    svg.text(LEFT, TOP - 10, unit, "middle")
+    svg.text((LEFT + right) / 2, 20, f"{op}{of_order}, {scalar}, {machine}", "middle", ' font-size="14"')
+    if peak:
+        svg.line(LEFT, place_y(peak), right, place_y(peak), "#999", ' stroke-dasharray="2 3"')
+        svg.text(right - 4, place_y(peak) - 4, f"peak {number(peak * scale)}", "end", ' fill="#777"')
+
+    drawn = []
+    for name, line in lines.items():
+        peer = name.split(",")[0]
+        colour = PEERS.get(peer) or COLOURS[len([d for d in drawn if d[3]]) % len(COLOURS)]
+        points = [(place_x(x), place_y(y)) for x, y in sorted(line.items())]
+        svg.curve(points, colour, peer in PEERS)
+        drawn.append((name, points[-1], colour, peer not in PEERS))
+    for (name, end, colour, _), height in zip(drawn, apart([d[1][1] for d in drawn], 15)):
+        svg.line(end[0] + 4, end[1], right + 12, height, colour, ' stroke-width="0.5"')
+        svg.text(right + 16, height + 4, name, "start", f' fill="{colour}"')
+    return svg.done()
+
+
+def file_name(picture):
+    op, scalar, machine, order = picture
+    words = [op, scalar] + ([str(order)] if order else []) + [machine.split(",")[0]]
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-") + ".svg"
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", help="rows of trifactor bench --json [bench/results/*.jsonl]")
+    parser.add_argument("--output", default=ROOT / "docs" / "pictures", type=pathlib.Path)
+    parser.add_argument("--op", default="cholesky,update,tile", help="operations to draw [%(default)s]")
+    parser.add_argument("--peak", action="append", default=[], help="scalar=Gflop/s, such as f64=67000")
+    parser.add_argument("--least", type=int, default=3, help="points that a line must have [%(default)s]")
+    parser.add_argument("--self-test", action="store_true", help="draw rows made up for it, and check the pictures")
+    options = parser.parse_args(arguments)
+    if options.self_test:
+        return self_test()
+    peaks = {}
+    for peak in options.peak:
+        if not re.fullmatch(r"[fc](32|64)=\d+(\.\d+)?", peak):
+            parser.error(f"--peak: '{peak}' is not scalar=Gflop/s, such as f64=67000")
+        peaks[peak[:3]] = float(peak[4:])
+    files = options.files or sorted((ROOT / "bench" / "results").glob("*.jsonl"))
+    options.output.mkdir(parents=True, exist_ok=True)
+    for picture, lines in pictures(read_rows(files)).items():
+        lines = {name: line for name, line in lines.items() if len(line) >= options.least}
+        if picture[0] not in options.op.split(",") or not lines:
+            continue
+        target = options.output / file_name(picture)
+        target.write_text(draw(picture, lines, peaks.get(picture[1])))
+        print(target)
+    return 0
+
+
+def self_test():
+    row = {"op": "cholesky", "scalar": "f64", "machine": "A & B, 2 threads", "mode": "auto", "tuning": None,
+           "uplo": "lower", "seconds": 1.0, "peer": "lapack", "peer_seconds": 2.0}
+    rows = [{**row, "n": n, "gflops": n / 10} for n in (100, 200, 400)]
+    rows += [{**row, "n": 200, "gflops": 30.0}, {**row, "n": 200, "gflops": 1e9, "uplo": "upper"}]
+    rows += [{**row, "op": "update", "n": 512, "nb": nb, "looking": looking, "gflops": 1.5 * nb, "peer": None}
+             for nb in (32, 64, 128) for looking in ("left", "right")]
+    found = pictures(rows)
+    cholesky = found["cholesky", "f64", "A & B, 2 threads", None]
+    ok = cholesky == {"trifactor": {100: 10, 200: 30, 400: 40}, "lapack": {100: 5, 200: 10, 400: 20}}
+    ok = ok and all(value <= round_up(value)[0] <= 2 * value for value in (0.3, 1, 7, 19, 20.1, 999, 43000))
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "rows.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)))
+        main([str(file), "--output", folder, "--peak", "f64=200"])
+        drawn = sorted(p.name for p in pathlib.Path(folder).glob("*.svg"))
+        ok = ok and drawn == ["cholesky-f64-a-b.svg", "update-f64-512-a-b.svg"]
+        for name in drawn:
+            tree = xml.etree.ElementTree.parse(pathlib.Path(folder) / name)
+            ok = ok and len(tree.findall("{http://www.w3.org/2000/svg}polyline")) == 2
+    print("self-test passed" if ok else "self-test failed")
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

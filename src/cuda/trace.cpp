@@ -1,0 +1,59 @@
+// CudaEngine: the times of its operations, by an event before and one after each.
+#include <cuda/check.hpp>
+#include <cuda/engine.hpp>
+
+namespace trifactor::cuda {
+
+namespace {
+
+cudaEvent_t as_event(void* e) { return static_cast<cudaEvent_t>(e); }
+
+/// An event's time in seconds after `start`; -1 where it was not recorded.
+double seconds_between(void* start, void* event) {
+  float milliseconds = 0;
+  if (event && cudaEventElapsedTime(&milliseconds, as_event(start), as_event(event)) == cudaSuccess)
+    return double(milliseconds) * 1e-3;
+  cudaGetLastError();
+  return -1;
+}
+
+}  // namespace
+
+Moment CudaEngine::moment() const noexcept {
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreate(&event) != cudaSuccess) return {};
+  if (cudaEventRecord(event, static_cast<cudaStream_t>(stream_)) == cudaSuccess) return {0, event};
+  cudaEventDestroy(event);
+  return {};
+}
+
+void CudaEngine::start_trace(Trace& trace) {
+  const auto scope = enter();
+  sync();
+  trace_start_ = moment();  // the stream is idle, so this event and the host's clock are read together
+  if (!trace_start_.event) throw DeviceFault("no event can be recorded on this stream, so nothing can be traced");
+  sync();
+  trace_start_.seconds = trace.now();
+  trace_ = &trace;
+}
+
+void CudaEngine::finish_trace() {
+  if (!trace_) return;
+  const auto scope = enter();
+  Trace& trace = *std::exchange(trace_, nullptr);
+  const cudaError_t main_lane = cudaStreamSynchronize(static_cast<cudaStream_t>(stream_));
+  const cudaError_t side_lane = cudaStreamSynchronize(static_cast<cudaStream_t>(side_->stream_));
+  for (Span& span : trace.spans)
+    for (Moment* m : {&span.begin, &span.end}) {
+      if (!m->event) continue;
+      const double seconds = seconds_between(trace_start_.event, m->event);
+      cudaEventDestroy(as_event(m->event));
+      *m = {seconds < 0 ? -1 : trace_start_.seconds + seconds, nullptr};
+    }
+  cudaEventDestroy(as_event(trace_start_.event));
+  trace_start_ = {};
+  check(main_lane, "a device fault surfaced at the end of a trace");
+  check(side_lane, "a device fault surfaced at the end of a trace");
+}
+
+}  // namespace trifactor::cuda

@@ -1,0 +1,170 @@
+// Rows for the Cholesky factorization of one matrix: several modes and peers side by side.
+#include "bench.hpp"
+#include "failure.hpp"
+#include "flops.hpp"
+#include "random_matrix.hpp"
+#include "residual.hpp"
+#include "scalars.hpp"
+
+#include <fmt/core.h>
+#include <trifactor/trifactor.hpp>
+
+#include <optional>
+
+namespace program {
+namespace {
+
+using trifactor::Mode;
+
+constexpr CholeskyMode modes[] = {
+    {"auto", Mode::Auto, ""},
+    {"native", Mode::Native, ""},
+    {"native-left", Mode::Native, "whole=0 persistent=0 looking=left"},
+    {"native-right", Mode::Native, "whole=0 persistent=0 looking=right"},
+    {.name = "persistent", .panels = Mode::Native, .tuning = "whole=0 persistent=2147483647", .needs_cuda = true},
+    {.name = "hybrid", .panels = Mode::Hybrid, .tuning = "", .needs_cuda = true},
+    {.name = "hybrid-left", .panels = Mode::Hybrid, .tuning = "looking=left", .needs_cuda = true},
+    {.name = "hybrid-right", .panels = Mode::Hybrid, .tuning = "looking=right", .needs_cuda = true},
+    {.name = "host", .panels = Mode::Auto, .tuning = "", .on_host = true},
+    {.name = "lapack", .panels = Mode::Auto, .tuning = "", .on_host = true, .is_peer = true},
+    {.name = "cusolver", .panels = Mode::Auto, .tuning = "", .needs_cuda = true, .is_peer = true},
+};
+
+/// One way to factor, with its own turn through the operands.
+template <Scalar T>
+struct Entrant {
+  Entrant(Bench& bench, const std::string& name, Operands<T>& operands, index_t n)
+      : mode(cholesky_mode(name)), turn(operands) {
+    const BenchOptions& o = bench.options;
+    const Uplo uplo = o.triangle();
+    if (mode.is_peer) {
+      peer = make_peer<T>(bench, name);
+      queue = &peer->queue();
+      factor = peer->cholesky(uplo, n);
+      return;
+    }
+    queue = mode.on_host ? &bench.host : &bench.queue;
+    info = Buffer<int>(*queue, 1);
+    tuning = joined_tuning(o.tuning, mode.tuning);
+    const trifactor::CholeskyOptions options{.mode = mode.panels, .tuning = tuning};
+    queue->reserve(trifactor::cholesky_scratch(*queue, uplo, square(operands.buffer(0), n), options));
+    factor = [q = queue, uplo, options, info = info.data()](MatrixView<T> A) {
+      trifactor::cholesky(*q, uplo, A, info, options);
+      q->sync();
+    };
+  }
+
+  Contender contender(index_t n) {
+    return {[this, n] { factor(square(turn.data(), n)); }, [this] { turn.restore(); }};
+  }
+  void check(Bench& bench) {
+    if (peer)
+      peer->check();
+    else
+      require_success(*queue, bench.host, fmt::format("cholesky --mode {}", mode.name), info);
+  }
+  /// The ratio of a factor that is made for it.
+  double residual(Bench& bench, const Matrix<T>& A) {
+    const index_t n = A.rows();
+    turn.restore();
+    factor(square(turn.data(), n));
+    check(bench);
+    const OnHost<T> L(*queue, bench.host, turn.data(), n * n);
+    return cholesky_ratio<T>(bench.options.triangle(), A.view(), {L.data(), n, n, n});
+  }
+
+  const CholeskyMode& mode;
+  Turn<T> turn;
+  Queue* queue = nullptr;
+  std::unique_ptr<Peer<T>> peer;
+  Buffer<int> info;
+  std::string tuning;
+  std::function<void(MatrixView<T>)> factor;  // complete on return
+  trifactor::Measurement measured;
+};
+
+}  // namespace
+
+const CholeskyMode& cholesky_mode(const std::string& name) {
+  std::string known;
+  for (const CholeskyMode& mode : modes) {
+    if (name == mode.name) return mode;
+    known += fmt::format("{}, ", mode.name);
+  }
+  throw InputError(fmt::format("--mode: '{}' is not one of {}all", name, known));
+}
+
+std::vector<std::string> all_cholesky_modes(bool cuda) {
+  if (!cuda) return {"auto", "native-left", "native-right", "lapack"};
+  return {"auto", "native-left", "native-right", "persistent", "hybrid", "lapack", "cusolver"};
+}
+
+template <Scalar T>
+std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
+  const BenchOptions& o = bench.options;
+  std::vector<std::string> names = o.modes;
+  const std::size_t shown = names.size();
+  std::size_t peer = names.size();  // its place; it may be one of those that are shown
+  if (o.against != "none") {
+    peer = std::size_t(std::find(names.begin(), names.end(), o.against) - names.begin());
+    if (peer == shown) names.push_back(o.against);
+  }
+  const auto apart = [&](const std::string& name) { return bench.queue.is_cuda() && cholesky_mode(name).on_host; };
+
+  const bool both_memories = std::any_of(names.begin(), names.end(), apart);
+  require_copies<T>(both_memories ? 4.1 : 3.1, n);
+  Matrix<T> A(n, n);
+  fill_positive_definite(A.view(), o.seed);
+  Operands<T> operands(bench.queue, bench.host, A.data(), n * n);
+  std::optional<Operands<T>> on_host;
+  if (both_memories) on_host.emplace(bench.host, bench.host, A.data(), n * n);
+  std::vector<std::unique_ptr<Entrant<T>>> entrants;
+  for (const std::string& name : names)
+    entrants.push_back(std::make_unique<Entrant<T>>(bench, name, apart(name) ? *on_host : operands, n));
+
+  // In turn: those of one memory with the peer, then the others, so that the device does not cool down in between.
+  for (const bool others : {false, true}) {
+    std::vector<Contender> contenders;
+    std::vector<Entrant<T>*> group;
+    for (std::size_t i = 0; i < entrants.size(); ++i)
+      if ((apart(names[i]) && i != peer) == others) {
+        group.push_back(entrants[i].get());
+        contenders.push_back(group.back()->contender(n));
+      }
+    const double rows = double(group.size() - (peer < names.size() && !others && group.size() > 1 ? 1 : 0));
+    const auto measured = trifactor::measure(
+        contenders, {.min_runs = others ? 3 : 5, .max_seconds = o.seconds * rows, .energy_seconds = o.energy});
+    for (std::size_t i = 0; i < group.size(); ++i) group[i]->measured = measured[i];
+  }
+  for (const auto& entrant : entrants) entrant->check(bench);
+
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < shown; ++i) {
+    Entrant<T>& e = *entrants[i];
+    Row row = start_row(bench, scalar_name<T>, n);
+    row.uplo = o.uplo;
+    row.mode = e.mode.name;
+    if (!e.queue->is_cuda()) row.device = "host";
+    row.tuning = e.tuning.empty() ? std::nullopt : std::optional(e.tuning);
+    row.flops = cholesky_flops<T>(double(n));
+    row.columns = double(n);
+    row.seconds = e.measured.seconds;
+    row.spread = e.measured.spread;
+    row.runs = e.measured.runs;
+    row.joules = e.measured.joules;
+    if (peer < names.size() && peer != i) {
+      row.peer = names[peer];
+      row.peer_seconds = entrants[peer]->measured.seconds;
+      row.peer_spread = entrants[peer]->measured.spread;
+      row.peer_joules = entrants[peer]->measured.joules;
+    }
+    row.residual = e.residual(bench, A);
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+#define TRIFACTOR_BENCH_CHOLESKY(T) template std::vector<Row> bench_cholesky<T>(Bench&, index_t);
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_BENCH_CHOLESKY)
+
+}  // namespace program

@@ -1,0 +1,237 @@
+// trifactor trace: the timeline of one factorization, a track for each lane, in the trace-event format of Chrome, which
+// Perfetto opens.
+#include "commands.hpp"
+#include "failure.hpp"
+#include "memory.hpp"
+#include "random_matrix.hpp"
+#include "scalars.hpp"
+#include "table.hpp"
+
+#include <commit.hpp>
+#include <nlohmann/json.hpp>
+#include <trifactor/info.hpp>
+#include <trifactor/inspect.hpp>
+#include <trifactor/trifactor.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+namespace program {
+namespace {
+
+using nlohmann::ordered_json;
+using trifactor::Buffer;
+using trifactor::Queue;
+using trifactor::inspect::Operation;
+
+struct TraceOptions {
+  std::string op, scalar = default_scalar(), uplo = "lower", mode = "auto", tuning, device, file = "trace.json";
+  index_t n = 8192;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+
+std::string shape_of(const Operation& o) {
+  return o.depth > 0 ? fmt::format("{} x {} x {}", o.rows, o.cols, o.depth) : fmt::format("{} x {}", o.rows, o.cols);
+}
+
+/// The lanes in which something was done, the main lane first.
+std::vector<std::string> lanes_of(const std::vector<Operation>& operations) {
+  std::vector<std::string> lanes;
+  for (const char* lane : {"main lane", "side lane", "CPU"})
+    for (const Operation& o : operations)
+      if (o.lane == lane) {
+        lanes.emplace_back(lane);
+        break;
+      }
+  return lanes;
+}
+
+using Intervals = std::vector<std::pair<double, double>>;  // disjoint, in ascending order
+
+/// When a lane had something to do. Wants the operations in the order of their beginnings.
+Intervals busy(const std::vector<Operation>& operations, const std::string& lane) {
+  Intervals busy;
+  for (const Operation& o : operations) {
+    if (o.lane != lane) continue;
+    if (busy.empty() || o.begin > busy.back().second) busy.emplace_back(o.begin, o.end);
+    busy.back().second = std::max(busy.back().second, o.end);
+  }
+  return busy;
+}
+
+double length(const Intervals& intervals) {
+  double sum = 0;
+  for (const auto& [begin, end] : intervals) sum += end - begin;
+  return sum;
+}
+
+Intervals intersection(const Intervals& a, const Intervals& b) {
+  Intervals both;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const double begin = std::max(a[i].first, b[j].first), end = std::min(a[i].second, b[j].second);
+    if (begin < end) both.emplace_back(begin, end);
+    ++(a[i].second < b[j].second ? i : j);
+  }
+  return both;
+}
+
+ordered_json timeline(const TraceOptions& o, const std::string& machine, const std::vector<Operation>& operations) {
+  ordered_json events = ordered_json::array();
+  const std::vector<std::string> lanes = lanes_of(operations);
+  events.push_back({{"ph", "M"}, {"pid", 1}, {"name", "process_name"}, {"args", {{"name", machine}}}});
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    events.push_back(
+        {{"ph", "M"}, {"pid", 1}, {"tid", i + 1}, {"name", "thread_name"}, {"args", {{"name", lanes[i]}}}});
+    events.push_back(
+        {{"ph", "M"}, {"pid", 1}, {"tid", i + 1}, {"name", "thread_sort_index"}, {"args", {{"sort_index", i + 1}}}});
+  }
+  for (const Operation& op : operations) {
+    const auto lane = std::find(lanes.begin(), lanes.end(), op.lane) - lanes.begin();
+    events.push_back({{"ph", "X"},
+                      {"pid", 1},
+                      {"tid", lane + 1},
+                      {"name", op.name},
+                      {"ts", op.begin * 1e6},
+                      {"dur", (op.end - op.begin) * 1e6},
+                      {"args", {{"shape", shape_of(op)}}}});
+  }
+  return {{"traceEvents", events},
+          {"displayTimeUnit", "ns"},
+          {"otherData",
+           {{"op", o.op},
+            {"n", o.n},
+            {"scalar", o.scalar},
+            {"uplo", o.uplo},
+            {"device", o.device},
+            {"mode", o.mode},
+            {"tuning", o.tuning},
+            {"machine", machine},
+            {"commit", TRIFACTOR_COMMIT}}}};
+}
+
+void write(const std::string& file, const ordered_json& content) {
+  std::ofstream out(file);
+  out << content.dump() << '\n';
+  out.close();
+  if (!out) throw OutputError(fmt::format("{}: writing failed: {}", file, std::strerror(errno)));
+}
+
+struct Total {
+  index_t count = 0;
+  double seconds = 0;
+};
+
+/// What each lane did, and how much of what the others did lay beside the work of the first one.
+void summarize(const TraceOptions& o, const std::string& machine, const std::vector<Operation>& operations) {
+  const std::vector<std::string> lanes = lanes_of(operations);
+  double end = 0;
+  for (const Operation& op : operations) end = std::max(end, op.end);
+  const double whole = operations.empty() ? 0 : end - operations.front().begin;
+  ordered_json totals = ordered_json::array(), tracks = ordered_json::array();
+  std::vector<std::vector<std::string>> cells;
+  std::string overlaps;
+  for (const std::string& lane : lanes) {
+    std::map<std::string, Total> by_name;
+    for (const Operation& op : operations)
+      if (op.lane == lane) ++by_name[op.name].count, by_name[op.name].seconds += op.end - op.begin;
+    for (const auto& [name, total] : by_name) {
+      cells.push_back({lane, name, fmt::format("{}", total.count), fmt::format("{:.4f}", total.seconds * 1e3)});
+      totals.push_back({{"lane", lane}, {"operation", name}, {"count", total.count}, {"seconds", total.seconds}});
+    }
+    const Intervals own = busy(operations, lane);
+    ordered_json track = {{"lane", lane}, {"busy_seconds", length(own)}};
+    overlaps += fmt::format("{}: busy {:.4f} ms", lane, length(own) * 1e3);
+    if (lane != lanes.front()) {
+      const double beside = length(intersection(own, busy(operations, lanes.front())));
+      track["overlap_seconds"] = beside;
+      overlaps += fmt::format(", of which {:.4f} ms ({:.1f} %) while the {} worked", beside * 1e3,
+                              length(own) > 0 ? beside / length(own) * 100 : 0, lanes.front());
+    }
+    tracks.push_back(track);
+    overlaps += '\n';
+  }
+  if (o.json) {
+    const ordered_json j = {{"op", o.op},         {"n", o.n},           {"scalar", o.scalar},
+                            {"device", o.device}, {"machine", machine}, {"mode", o.mode},
+                            {"tuning", o.tuning}, {"seconds", whole},   {"operations", totals},
+                            {"lanes", tracks},    {"file", o.file},     {"commit", TRIFACTOR_COMMIT}};
+    return fmt::print("{}\n", j.dump());
+  }
+  fmt::print("{}: {} of order {} in {}, {:.4f} ms, {} operations in {}\n", machine, o.op, o.n, o.scalar, whole * 1e3,
+             operations.size(), o.file);
+  print_table({"lane", "operation", "count", "ms"}, cells);
+  fmt::print("{}", overlaps);
+}
+
+template <Scalar T>
+std::vector<Operation> record_cholesky(const TraceOptions& o, Queue& q) {
+  Queue host = Queue::host();
+  const index_t n = o.n;
+  require_memory("this trace", 2.1 * double(n) * double(n) * sizeof(T));
+  Matrix<T> A(n, n), L(q, n, n);
+  fill_positive_definite(A.view(), o.seed);
+  Buffer<int> info(q, 1);
+  const auto uplo = o.uplo == "lower" ? trifactor::Uplo::Lower : trifactor::Uplo::Upper;
+  const trifactor::CholeskyOptions options{.mode = o.mode == "native"   ? trifactor::Mode::Native
+                                                   : o.mode == "hybrid" ? trifactor::Mode::Hybrid
+                                                                        : trifactor::Mode::Auto,
+                                           .tuning = o.tuning};
+  const auto factor = [&] {
+    trifactor::copy(host, A.view(), q, L.view());
+    trifactor::inspect::Recording recording(q);
+    trifactor::cholesky(q, uplo, L.view(), info.data(), options);
+    return recording.finish();
+  };
+  factor();  // libraries load their kernels at the first call
+  const auto operations = factor();
+  int failed = 0;
+  trifactor::copy(q, static_cast<const int*>(info.data()), host, &failed, 1);
+  if (failed != 0) throw MatrixError(fmt::format("cholesky failed with info = {}", failed));
+  return operations;
+}
+
+bool has_gpu() { return trifactor::why_no_cuda().empty(); }
+
+void trace(TraceOptions o) {
+  if (o.device.empty()) o.device = has_gpu() ? "cuda" : "host";
+  Queue q = o.device == "cuda" ? Queue::cuda() : Queue::host();
+  std::string machine = "unknown";
+  for (const auto& device : trifactor::devices())
+    if (device.number == q.device()) machine = device.name;
+  const auto operations =
+      with_scalar(o.scalar, [&]<class T>(std::type_identity<T>) { return record_cholesky<T>(o, q); });
+  write(o.file, timeline(o, machine, operations));
+  summarize(o, machine, operations);
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app) {
+  auto options = std::make_shared<TraceOptions>();
+  TraceOptions& o = *options;
+  CLI::App* const command =
+      app.add_subcommand("trace", "write the timeline of one factorization, to be opened at ui.perfetto.dev");
+  command->add_option("op", o.op, "cholesky")->required()->check(CLI::IsMember({"cholesky"}));
+  command->add_option("--n", o.n, "the order")
+      ->check(CLI::Range(index_t(1), index_t(std::numeric_limits<int>::max())))
+      ->capture_default_str();
+  command->add_option("--scalar", o.scalar, "of f32,f64,c32,c64")->capture_default_str();
+  command->add_option("--uplo", o.uplo, "the triangle")
+      ->check(CLI::IsMember({"lower", "upper"}))
+      ->capture_default_str();
+  command->add_option("--mode", o.mode, "where panels are factored")
+      ->check(CLI::IsMember({"auto", "native", "hybrid"}))
+      ->capture_default_str();
+  command->add_option("--device", o.device, "host or cuda [cuda where there is a GPU]")
+      ->check(CLI::IsMember({"host", "cuda"}));
+  command->add_option("--tuning", o.tuning, "overrides fields of the tuning row, such as \"nb=512 looking=left\"");
+  command->add_option("-o,--output", o.file, "the file to write")->capture_default_str();
+  command->add_option("--seed", o.seed, "of the random matrix")->capture_default_str();
+  command->add_flag("--json", o.json, "print the summary as one JSON object");
+  command->callback([options] { trace(*options); });
+}
+
+}  // namespace program
