@@ -113,6 +113,7 @@ void bench(const BenchOptions& o) {
       for (const index_t n : o.n) {
         if (o.op == "cholesky") take(bench_cholesky<T>(bench, n));
         if (o.op == "lu") take(bench_lu<T>(bench, n));
+        if (o.op == "inverse") take(bench_inverse<T>(bench, n));
         if (o.op == "batch") take(bench_batch<T>(bench, n));
         if (o.op == "solve")
           for (const index_t nrhs : o.nrhs) take(bench_solve<T>(bench, n, nrhs));
@@ -161,9 +162,9 @@ void add_bench(CLI::App& app) {
   auto typed = std::make_shared<Typed>();
   BenchOptions& o = typed->options;
   CLI::App* const command = app.add_subcommand("bench", "measure against LAPACK or cuSOLVER in the same run");
-  command->add_option("op", o.op, "cholesky, lu, solve or batch (Cholesky of many small matrices)")
+  command->add_option("op", o.op, "cholesky, lu, solve, inverse or batch (Cholesky of many small matrices)")
       ->required()
-      ->check(CLI::IsMember({"cholesky", "lu", "solve", "batch"}));
+      ->check(CLI::IsMember({"cholesky", "lu", "solve", "inverse", "batch"}));
   command->add_option("--n", typed->n, "sizes: 512,1024 or first:last:step");
   command->add_option("--scalar", typed->scalars,
                       "of f32,f64,c32,c64 (c32 and c64 pair two floats and two doubles) [f64]");
@@ -177,7 +178,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"host", "cuda"}));
   command->add_option("--against", o.against, "lapack, cusolver or none [lapack on host, cusolver on cuda]")
       ->check(CLI::IsMember({"lapack", "cusolver", "none"}));
-  command->add_option("--method", o.method, "solve: which factor")
+  command->add_option("--method", o.method, "solve, inverse: which factor")
       ->check(CLI::IsMember({"cholesky", "lu"}))
       ->capture_default_str();
   command->add_option("--rhs", typed->nrhs, "solve: numbers of right-hand sides, as --n [1]");
@@ -200,12 +201,13 @@ void add_bench(CLI::App& app) {
   command->add_flag("--json", o.json, "print one JSON object a line");
   command->callback([typed, command] {
     for (const auto& [option, op] : {std::pair{"--rhs", "solve"},
-                                     {"--method", "solve"},
                                      {"--count", "batch"},
                                      {"--kind", "batch"},
                                      {"--sizes", "batch"}})
       if (command->count(option) > 0 && typed->options.op != op)
         throw InputError(fmt::format("{} belongs to bench {}, not to bench {}", option, op, typed->options.op));
+    if (command->count("--method") > 0 && typed->options.op != "solve" && typed->options.op != "inverse")
+      throw InputError(fmt::format("--method belongs to bench solve and bench inverse, not to bench {}", typed->options.op));
     bench(complete(*typed));
   });
 }

@@ -17,10 +17,10 @@ using trifactor::Buffer;
 using trifactor::Contender;
 
 struct BenchOptions {
-  std::string op;  // cholesky, lu, solve or batch
+  std::string op;  // cholesky, lu, solve, inverse or batch
   std::vector<index_t> n, nrhs = {1};
   std::vector<std::string> scalars;
-  std::string method = "cholesky";  // of a solve
+  std::string method = "cholesky";  // of a solve or an inverse
   std::string uplo = "lower", mode = "auto", tuning;
   std::string device, against;                    // host or cuda; lapack, cusolver or none
   std::string kind = "strided", sizes = "fixed";  // of a batch; sizes uniform in 1..n need kind ragged
@@ -48,6 +48,8 @@ template <Scalar T>
 Row bench_lu(Bench&, index_t n);
 template <Scalar T>
 Row bench_solve(Bench&, index_t n, index_t nrhs);
+template <Scalar T>
+Row bench_inverse(Bench&, index_t n);
 template <Scalar T>
 Row bench_batch(Bench&, index_t n);
 

@@ -41,6 +41,7 @@ struct InvertedSolve {
   using Block = DiagonalShape<T>;
   static constexpr int edge = Block::edge, ld = Block::ld, threads = 128;
   static constexpr int strip = 8 * N, strip_ld = strip + 4;
+  static constexpr int stages = N <= 2 ? 4 : 2;  // tiles in shared memory: one in use, the others on their way
   static constexpr int row_tiles = edge / 16, col_parts = threads / 32 / row_tiles;  // how the warps share a tile
   static constexpr int fragments = N / col_parts;                                    // of a warp, side by side
   static_assert(fragments > 0);
@@ -54,7 +55,7 @@ struct InvertedSolve {
   Tile<T> B;           // (n, columns)
 
   static std::size_t bytes(index_t n) {
-    return (2 * std::size_t(Block::size) + std::size_t(ceil_div(n, edge) * edge) * strip_ld) * sizeof(T);
+    return (stages * std::size_t(Block::size) + std::size_t(ceil_div(n, edge) * edge) * strip_ld) * sizeof(T);
   }
   __device__ int blocks() const { return int((A.rows + edge - 1) / edge); }
   __device__ const T* inverse(int i) const { return inverses + index_t(i) * inverse_block_size<T>; }
@@ -76,12 +77,10 @@ struct InvertedSolve {
   /// Tile (i, j) of A, or, where i = j, the inverse of the diagonal block.
   __device__ void fetch_tile(T* S, int i, int j) const {
     constexpr int width = 16 / int(sizeof(T));
-    if (i == j) {
+    if (i == j)
       fetch<width>(S, inverse(i), edge, edge, edge);
-    } else {
+    else
       fetch_from_A(S, i, j);
-    }
-    copy_commit();
   }
   __device__ void fetch_from_A(T* S, int i, int j) const {
     constexpr int width = 16 / int(sizeof(T));
@@ -145,8 +144,8 @@ struct InvertedSolve {
     }
   }
 
-  /// X := X + V (Y - D X), with Y what X was solved for: the diagonal block again, and its inverse. Both buffers are
-  /// free. What X was is in `before`.
+  /// X := X + V (Y - D X), with Y, in `before`, what X was solved for: with the diagonal block and its inverse, which go
+  /// through the buffer `tile`.
   __device__ void refine(int i, T* X, Fragment& before, T* tile) const {
     fetch_from_A(tile, i, i);
     copy_commit(), copy_wait<0>();
@@ -163,7 +162,7 @@ struct InvertedSolve {
     __syncthreads();  // X and the block are read
     for_part(before, X, [](T& in, T& v) { in = core::conj(v); });
     fetch_tile(tile, i, i);
-    copy_wait<0>();
+    copy_commit(), copy_wait<0>();
     __syncthreads();  // the residual and the inverse are there
     Fragment step;
     step.clear();
@@ -177,23 +176,31 @@ struct InvertedSolve {
   }
 
   __device__ void solve(index_t first, T* shared) const {
-    T *tile = shared, *other = shared + Block::size, *S = shared + 2 * Block::size;
+    T* S = shared + stages * Block::size;
     const int all = blocks();
     const auto place = [&](int t) { return shape.lower ? t : all - 1 - t; };
+    // Tiles come row by row of tiles, each row up to its diagonal.
+    int row = 0, col = 0, slot = 0;
+    const auto fetch_next = [&] {
+      if (row < all) fetch_tile(shared + slot * Block::size, place(row), place(col));
+      copy_commit();  // perhaps of nothing, so that the number of groups is that of tiles
+      slot = (slot + 1) % stages;
+      if (++col > row) ++row, col = 0;
+    };
+    for (int s = 0; s < stages - 1; ++s) fetch_next();
     for_strip(first, S, [&](bool inside, index_t r, index_t c, T& x) {
       x = inside ? conj_if(!conj, B(r, c)) : T(0);   // conjugated once more for the products
     });
-    fetch_tile(tile, place(0), place(0));
+    int now = 0;
     for (int t = 0; t < all; ++t) {
       T* X = S + place(t) * edge * strip_ld;  // (edge, strip), rows contiguous
       Fragment f;
       f.clear();
       for (int u = 0; u <= t; ++u) {
-        // The next tile: in this row of tiles, or the first of the next row.
-        const bool more = u < t || t + 1 < all;
-        if (more) fetch_tile(other, place(u < t ? t : t + 1), place(u < t ? u + 1 : 0));
-        if (more) copy_wait<1>();
-        else copy_wait<0>();
+        T* tile = shared + now * Block::size;
+        now = (now + 1) % stages;
+        fetch_next();
+        copy_wait<stages - 1>();
         __syncthreads();  // the tile is there, and so is what was written to the strip
         if (u < t) {
           subtract(f, tile, S + place(u) * edge * strip_ld);  // Y -= A(t, u) X(u)
@@ -203,7 +210,7 @@ struct InvertedSolve {
           for_part(y, X, [](T& in, T& v) { v = core::conj(in); });
           f.clear();
           subtract(f, tile, X);  // -X(t) = -V(t) Y
-          __syncthreads();             // Y is read
+          __syncthreads();       // Y is read
           for_part(f, X, [](T& in, T& v) { in = core::conj(-v); });
           if (wants_refinement(place(t))) {
             __syncthreads();  // X is there, and the tile is read
@@ -211,8 +218,6 @@ struct InvertedSolve {
           }
         }
         __syncthreads();  // the tile is read before it is overwritten, and this part of the strip is written
-        T* const swapped = tile;
-        tile = other, other = swapped;
       }
     }
     for_strip(first, S, [&](bool inside, index_t r, index_t c, T& x) {
