@@ -50,7 +50,8 @@ int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, con
   require(cusolverDnSpotri_bufferSize(handle, fill, n, static_cast<float*>(nullptr), n, &size), "potri_bufferSize");
   return size;
 }
-cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, float* A, float* work, int size, int* info) {
+cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, float* A, float* work, int size,
+                       int* info) {
   return cusolverDnSpotri(handle, fill, n, A, n, work, size, info);
 }
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const double*) {
@@ -58,7 +59,8 @@ int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, con
   require(cusolverDnDpotri_bufferSize(handle, fill, n, static_cast<double*>(nullptr), n, &size), "potri_bufferSize");
   return size;
 }
-cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double* A, double* work, int size, int* info) {
+cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double* A, double* work, int size,
+                       int* info) {
   return cusolverDnDpotri(handle, fill, n, A, n, work, size, info);
 }
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const std::complex<float>*) {
@@ -66,16 +68,21 @@ int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, con
   require(cusolverDnCpotri_bufferSize(handle, fill, n, static_cast<cuComplex*>(nullptr), n, &size), "potri_bufferSize");
   return size;
 }
-cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<float>* A, std::complex<float>* work, int size, int* info) {
-  return cusolverDnCpotri(handle, fill, n, reinterpret_cast<cuComplex*>(A), n, reinterpret_cast<cuComplex*>(work), size, info);
+cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<float>* A,
+                       std::complex<float>* work, int size, int* info) {
+  return cusolverDnCpotri(handle, fill, n, reinterpret_cast<cuComplex*>(A), n, reinterpret_cast<cuComplex*>(work), size,
+                          info);
 }
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const std::complex<double>*) {
   int size = 0;
-  require(cusolverDnZpotri_bufferSize(handle, fill, n, static_cast<cuDoubleComplex*>(nullptr), n, &size), "potri_bufferSize");
+  require(cusolverDnZpotri_bufferSize(handle, fill, n, static_cast<cuDoubleComplex*>(nullptr), n, &size),
+          "potri_bufferSize");
   return size;
 }
-cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>* A, std::complex<double>* work, int size, int* info) {
-  return cusolverDnZpotri(handle, fill, n, reinterpret_cast<cuDoubleComplex*>(A), n, reinterpret_cast<cuDoubleComplex*>(work), size, info);
+cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>* A,
+                       std::complex<double>* work, int size, int* info) {
+  return cusolverDnZpotri(handle, fill, n, reinterpret_cast<cuDoubleComplex*>(A), n,
+                          reinterpret_cast<cuDoubleComplex*>(work), size, info);
 }
 
 template <Scalar T>

@@ -118,20 +118,22 @@ std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, std::type_identi
                          [&](auto driver) { return plan(q, [&](auto& e) { driver(e, &given); }); });
 }
 
-#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                      \
-  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                \
-  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&); \
+#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                            \
+  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                      \
+  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&);       \
   template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&); \
-  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>, const SolveOptions&); \
-  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);              \
+  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,              \
+                                                                  const SolveOptions&);                              \
+  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);                    \
   template TRIFACTOR_API void cholesky_log_det<B<const T>>(Queue&, Uplo, B<const T>, real_t<T>*, const int*);
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                          \
-  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)                                                                     \
-  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch)                                                                   \
-  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch)                                                                   \
-  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)                                                                    \
-  template TRIFACTOR_API void cholesky_inverse<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, const int*, const SolveOptions&); \
-  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<T>(const Queue&, Uplo, MatrixView<const T>,        \
+#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                         \
+  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)                                                                    \
+  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch)                                                                  \
+  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch)                                                                  \
+  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)                                                                   \
+  template TRIFACTOR_API void cholesky_inverse<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, const int*, \
+                                                  const SolveOptions&);                                         \
+  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<T>(const Queue&, Uplo, MatrixView<const T>,       \
                                                                  MatrixView<T>, const SolveOptions&);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

@@ -114,7 +114,7 @@ void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
   template TRIFACTOR_API std::size_t lu_solve_scratch<MatrixView<T>>(const Queue&, Op, MatrixView<const T>,       \
                                                                      MatrixView<T>, const SolveOptions&);         \
   template TRIFACTOR_API void lu_inverse<T>(Queue&, MatrixView<const T>, const int*, MatrixView<T>, const int*,   \
-                                                const SolveOptions&);                                             \
+                                            const SolveOptions&);                                                 \
   template TRIFACTOR_API void lu_det<T>(Queue&, MatrixView<const T>, const int*, T*, real_t<T>*);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

@@ -76,8 +76,8 @@ void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   launch_trsm(stream_, shape, A, B, info);
 }
 
-// Ways with scratch memory are for the main lane alone: both lanes take it from one arena, and what a lane gives back is
-// still in use on its stream.
+// Ways with scratch memory are for the main lane alone: both lanes take it from one arena, and what a lane gives back
+// is still in use on its stream.
 template <class T>
 bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, const int* info, const SolveTuning& tuning) {
   if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.few || A.items.rows <= trsm_kernel_limit)
@@ -138,15 +138,15 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
         "cuBLAS herk");
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                        \
-  template index_t CudaEngine::trsm_limit<T>(const Operand<T>&, const Items<T>&) const; \
-  template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);           \
-  template bool CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, const int*, const SolveTuning&);                \
-  template index_t CudaEngine::inverse_edge<T>(const Operand<T>&, const Items<T>&, const SolveTuning&) const;          \
-  template index_t CudaEngine::inverses_size<T>(const Operand<T>&) const;                                              \
-  template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*);                                                   \
-  template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const T*, index_t, Items<T>, const int*);              \
-  template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);      \
+#define TRIFACTOR_INSTANTIATE(T)                                                                              \
+  template index_t CudaEngine::trsm_limit<T>(const Operand<T>&, const Items<T>&) const;                       \
+  template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);                                 \
+  template bool CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, const int*, const SolveTuning&);       \
+  template index_t CudaEngine::inverse_edge<T>(const Operand<T>&, const Items<T>&, const SolveTuning&) const; \
+  template index_t CudaEngine::inverses_size<T>(const Operand<T>&) const;                                     \
+  template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*);                                          \
+  template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const T*, index_t, Items<T>, const int*);     \
+  template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);                            \
   template void CudaEngine::herk<T>(Items<const T>, Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -76,7 +76,8 @@ TYPED_TEST(SolveWays, ManyRightHandSides) {
     for (Uplo uplo : both_uplos) {
       const auto L = factor_cholesky(this->q, uplo, A);
       for (const Way& way : ways)
-        EXPECT_LT(solve_ratio(Op::None, A, solve_cholesky(this->q, uplo, L.F, B, 0, {.tuning = way.tuning}), B), threshold)
+        EXPECT_LT(solve_ratio(Op::None, A, solve_cholesky(this->q, uplo, L.F, B, 0, {.tuning = way.tuning}), B),
+                  threshold)
             << name(uplo) << " n=" << n << ' ' << way.tuning;
     }
   }
@@ -101,12 +102,14 @@ TYPED_TEST(SolveWays, IllConditionedSystemsAreSolvedBackwardStably) {
           const auto L = factor_cholesky(this->q, uplo, S);
           ASSERT_EQ(L.info, 0);
           const auto B = sides(widen(S));
-          EXPECT_LT(solve_ratio(Op::None, S, solve_cholesky(this->q, uplo, L.F, B, 0, {.tuning = way.tuning}), B), threshold)
+          EXPECT_LT(solve_ratio(Op::None, S, solve_cholesky(this->q, uplo, L.F, B, 0, {.tuning = way.tuning}), B),
+                    threshold)
               << name(uplo);
         }
         for (Op op : all_ops) {
           const auto B = sides(transformed(op, widen(G)));
-          EXPECT_LT(solve_ratio(op, G, solve_lu(this->q, op, lu, B, 0, {.tuning = way.tuning}), B), threshold) << name(op);
+          EXPECT_LT(solve_ratio(op, G, solve_lu(this->q, op, lu, B, 0, {.tuning = way.tuning}), B), threshold)
+              << name(op);
         }
       }
   }
@@ -120,14 +123,14 @@ TYPED_TEST(SolveWays, GradedSystemsAreSolvedBackwardStably) {
   for (bool falling : {false, true}) {
     auto G = A;
     for (index_t j = 0; j < n; ++j)
-      for (index_t i = 0; i < n; ++i)
-        G(i, j) *= real_t<T>(d[falling ? i : n - 1 - i] * d[falling ? j : n - 1 - j]);
+      for (index_t i = 0; i < n; ++i) G(i, j) *= real_t<T>(d[falling ? i : n - 1 - i] * d[falling ? j : n - 1 - j]);
     const auto B = random_matrix<T>(this->random, n, 2);
     for (Uplo uplo : both_uplos) {
       const auto L = factor_cholesky(this->q, uplo, G);
       ASSERT_EQ(L.info, 0);
       for (const Way& way : ways)
-        EXPECT_LT(solve_ratio(Op::None, G, solve_cholesky(this->q, uplo, L.F, B, 0, {.tuning = way.tuning}), B), threshold)
+        EXPECT_LT(solve_ratio(Op::None, G, solve_cholesky(this->q, uplo, L.F, B, 0, {.tuning = way.tuning}), B),
+                  threshold)
             << name(uplo) << ' ' << way.tuning;
     }
   }
@@ -276,7 +279,8 @@ TYPED_TEST(SolveWays, RepeatBitwiseUnderStress) {
       for (int s = 0; s < 2; ++s) {
         queues[s].sync();
         ASSERT_TRUE(same_bits(X[s].download(), both[s]->expected))
-            << "n=" << both[s]->F.rows << " rhs=" << both[s]->B.cols << ' ' << name(both[s]->uplo) << ", round " << round;
+            << "n=" << both[s]->F.rows << " rhs=" << both[s]->B.cols << ' ' << name(both[s]->uplo) << ", round "
+            << round;
       }
     }
   }

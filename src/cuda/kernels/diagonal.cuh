@@ -12,7 +12,8 @@ inline constexpr int diagonal_threads = 256;
 template <class T>
 struct DiagonalShape {
   static constexpr int edge = int(inverse_edge<T>);
-  static constexpr int ld = edge + 4;  // 8 rows and 4 columns of a warp's lanes lie in different banks, either way round
+  static constexpr int ld =
+      edge + 4;  // 8 rows and 4 columns of a warp's lanes lie in different banks, either way round
   static constexpr int size = edge * ld;
 };
 

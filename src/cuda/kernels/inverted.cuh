@@ -48,11 +48,11 @@ struct InvertedSolve {
   using Fragment = FragmentRow<T, fragments>;
 
   Shape shape;
-  Tile<const T> A;     // (n, n)
-  bool conj;           // conj(A) X = B is solved as A conj(X) = conj(B)
-  bool wide;           // lines of A start at multiples of 16 bytes
+  Tile<const T> A;  // (n, n)
+  bool conj;        // conj(A) X = B is solved as A conj(X) = conj(B)
+  bool wide;        // lines of A start at multiples of 16 bytes
   const T* inverses;
-  Tile<T> B;           // (n, columns)
+  Tile<T> B;  // (n, columns)
 
   static std::size_t bytes(index_t n) {
     return (stages * std::size_t(Block::size) + std::size_t(ceil_div(n, edge) * edge) * strip_ld) * sizeof(T);
@@ -61,8 +61,8 @@ struct InvertedSolve {
   __device__ const T* inverse(int i) const { return inverses + index_t(i) * inverse_block_size<T>; }
   __device__ bool wants_refinement(int i) const { return real(inverse(i)[edge * edge]) != 0; }
 
-  /// S := a tile as it is stored, line by line, without waiting: lines of `most_fast` entries, `most_slow` of them, zero
-  /// beyond.
+  /// S := a tile as it is stored, line by line, without waiting: lines of `most_fast` entries, `most_slow` of them,
+  /// zero beyond.
   template <int width>
   __device__ static void fetch(T* S, const T* lines, index_t across_stride, int most_fast, int most_slow) {
     constexpr int line = edge / width, bytes = width * int(sizeof(T));
@@ -144,8 +144,8 @@ struct InvertedSolve {
     }
   }
 
-  /// X := X + V (Y - D X), with Y, in `before`, what X was solved for: with the diagonal block and its inverse, which go
-  /// through the buffer `tile`.
+  /// X := X + V (Y - D X), with Y, in `before`, what X was solved for: with the diagonal block and its inverse, which
+  /// go through the buffer `tile`.
   __device__ void refine(int i, T* X, Fragment& before, T* tile) const {
     fetch_from_A(tile, i, i);
     copy_commit(), copy_wait<0>();
@@ -155,7 +155,7 @@ struct InvertedSolve {
       if (shape.lower ? k > r : k < r) tile[slow * ld + fast] = T(0);
       if (r == k && (shape.unit || index_t(i) * edge + r >= A.rows)) tile[slow * ld + fast] = T(1);
     }
-    __syncthreads();  // the triangle is alone
+    __syncthreads();            // the triangle is alone
     subtract(before, tile, X);  // Y - D X
     Fragment x;
     for_part(x, X, [](T& in, T& v) { v = core::conj(in); });
@@ -189,7 +189,7 @@ struct InvertedSolve {
     };
     for (int s = 0; s < stages - 1; ++s) fetch_next();
     for_strip(first, S, [&](bool inside, index_t r, index_t c, T& x) {
-      x = inside ? conj_if(!conj, B(r, c)) : T(0);   // conjugated once more for the products
+      x = inside ? conj_if(!conj, B(r, c)) : T(0);  // conjugated once more for the products
     });
     int now = 0;
     for (int t = 0; t < all; ++t) {
@@ -260,7 +260,6 @@ void launch_inverted(void* stream, int multiprocessors, Shape shape, Operand<T> 
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                \
-  template void trifactor::cuda::launch_invert_blocks<T>(void*, Shape, Operand<T>, T*);                 \
-  template void trifactor::cuda::launch_inverted<T>(void*, int, Shape, Operand<T>, const T*, Items<T>,  \
-                                                    const int*);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                \
+  template void trifactor::cuda::launch_invert_blocks<T>(void*, Shape, Operand<T>, T*); \
+  template void trifactor::cuda::launch_inverted<T>(void*, int, Shape, Operand<T>, const T*, Items<T>, const int*);

@@ -58,8 +58,10 @@ __global__ void __launch_bounds__(permute_threads)
   if (i >= a.rows) return;
   const index_t from = back || backward ? i : p[i], to = !back && backward ? p[i] : i;
   for (index_t j = blockIdx.y; j < a.cols; j += gridDim.y) {
-    if (back) a(i, j) = Y[i + j * a.rows];
-    else Y[to + j * a.rows] = a(from, j);
+    if (back)
+      a(i, j) = Y[i + j * a.rows];
+    else
+      Y[to + j * a.rows] = a(from, j);
   }
 }
 

@@ -1,4 +1,5 @@
-// Entries in global memory that tell by themselves whether they were written: what blocks of one launch send each other.
+// Entries in global memory that tell by themselves whether they were written: what blocks of one launch send each
+// other.
 #pragma once
 
 #include <core/scalar.hpp>

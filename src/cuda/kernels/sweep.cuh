@@ -1,8 +1,8 @@
 // B := A^-1 B for a triangle A and few right-hand sides in one launch: A is read once, near the speed of memory.
 //
 // The rows are cut into strips. A block takes the next strip by ticket, inverts its diagonal block, and multiplies the
-// rest of the strip with the solved strips in their order, its tiles streaming through shared memory. A solved strip is a
-// message to all other blocks: its entries lie in global memory as a NaN that arithmetic does not make until they are
+// rest of the strip with the solved strips in their order, its tiles streaming through shared memory. A solved strip is
+// a message to all other blocks: its entries lie in global memory as a NaN that arithmetic does not make until they are
 // solved, so that whoever reads an entry sees whether it is there, and a flag's round trip is saved. Every wait is for
 // an earlier ticket, whose holder is running already: a hang is impossible, wherever blocks are resident.
 #pragma once
@@ -21,9 +21,9 @@ struct Sweep {
   static constexpr int width = 16 / int(sizeof(T));  // entries of one load
   static constexpr int line = edge / width;          // threads along the contiguous direction
   static constexpr int stride = threads / line, steps = edge / stride;
-  static constexpr int own_rows = across ? steps : width;     // rows of a tile that a thread has a part in
-  static constexpr int parts = across ? line / 4 : stride;    // partial sums of a row, four lanes' added already
-  static constexpr int entries = edge * N;                    // of a strip of right-hand sides
+  static constexpr int own_rows = across ? steps : width;   // rows of a tile that a thread has a part in
+  static constexpr int parts = across ? line / 4 : stride;  // partial sums of a row, four lanes' added already
+  static constexpr int entries = edge * N;                  // of a strip of right-hand sides
   static_assert(entries * Message<T>::words <= threads);
 
   struct alignas(16) Vector {
@@ -32,7 +32,7 @@ struct Sweep {
   struct Shared {
     Vector tiles[2][steps][threads];  // two tiles on their way; a thread reads what it fetched itself
     T D[DiagonalShape<T>::size], V[DiagonalShape<T>::size];
-    T x[2][entries];                  // the solved strip that is multiplied with, and the next
+    T x[2][entries];  // the solved strip that is multiplied with, and the next
     T y[entries], z[entries];
     T sums[entries * (parts + 1)];
     Real<T> row_sums[edge];
@@ -95,11 +95,13 @@ struct Sweep {
       for (int j = 0; j < N; ++j) {
         const int row = across ? slow(o) : fast() + o;
         const T part = across ? sum_of_four(sum[o][j]) : sum[o][j];
-        if (!across || rank % 4 == 0) sums[(row * N + j) * (parts + 1) + (across ? rank % line / 4 : rank / line)] = part;
+        if (!across || rank % 4 == 0)
+          sums[(row * N + j) * (parts + 1) + (across ? rank % line / 4 : rank / line)] = part;
       }
   }
 
-  /// f(e, the sum of term(k) over first <= k < last), by four neighbours for each entry e of a strip; one of them calls f.
+  /// f(e, the sum of term(k) over first <= k < last), by four neighbours for each entry e of a strip; one of them calls
+  /// f.
   template <class Range, class Term, class F>
   __device__ static void for_sums(Range range, Term term, F f) {
     const int rank = int(threadIdx.x);
@@ -151,12 +153,16 @@ struct Sweep {
     spread(sum, s.sums);
     __syncthreads();  // the partial sums are there
     const auto row_of = [](int e) { return e / N; };
-    for_sums([](int) { return Span{0, parts}; }, [&](int e, int k) { return s.sums[e * (parts + 1) + k]; },
-             [&](int e, T sum_of_parts) {
-               const index_t row = r0 + row_of(e);
-               const bool inside = row < A.rows && e % N < columns;
-               s.y[e] = inside ? conj_if(conj, B(row, column + e % N)) + sum_of_parts : T(0);
-             });
+    for_sums(
+        [](int) {
+          return Span{0, parts};
+        },
+        [&](int e, int k) { return s.sums[e * (parts + 1) + k]; },
+        [&](int e, T sum_of_parts) {
+          const index_t row = r0 + row_of(e);
+          const bool inside = row < A.rows && e % N < columns;
+          s.y[e] = inside ? conj_if(conj, B(row, column + e % N)) + sum_of_parts : T(0);
+        });
     __syncthreads();  // y, of which the diagonal block makes the solution, is there
     const auto in_triangle = [&](int e) { return triangle_span(shape.lower, row_of(e), edge); };
     const auto product = [](const T* block, const T* v) {
@@ -168,10 +174,10 @@ struct Sweep {
       if (row < A.rows && e % N < columns) B(row, column + e % N) = conj_if(conj, z);
     };
     if (!refine) return for_sums(in_triangle, product(s.V, s.y), publish);
-    for_sums(in_triangle, product(s.V, s.y), [&](int e, T z) { s.z[e] = z; });   // z = V y
-    __syncthreads();                                                             // z is there
+    for_sums(in_triangle, product(s.V, s.y), [&](int e, T z) { s.z[e] = z; });  // z = V y
+    __syncthreads();                                                            // z is there
     for_sums(in_triangle, product(s.D, s.z), [&](int e, T Dz) { s.y[e] = s.y[e] - Dz; });
-    __syncthreads();                                                             // y is the residual
+    __syncthreads();  // y is the residual
     for_sums(in_triangle, product(s.V, s.y), [&](int e, T c) { publish(e, s.z[e] + c); });
   }
 };
@@ -185,7 +191,7 @@ __global__ void __launch_bounds__(diagonal_threads) sweep_kernel(Sweep<T, N, acr
   T* messages = sweep.messages + index_t(blockIdx.y) * strips * sweep.entries;
   for (;;) {
     if (threadIdx.x == 0) s.ticket = atomicAdd(sweep.tickets + blockIdx.y, 1) + 1;  // from -1 on
-    __syncthreads();  // the ticket is drawn
+    __syncthreads();                                                                // the ticket is drawn
     const int turn = s.ticket;
     if (turn >= strips) return;
     sweep.strip(s, turn, index_t(blockIdx.y) * N, messages);
@@ -215,7 +221,8 @@ void launch_sweep(cudaStream_t stream, int multiprocessors, Sweep<T, N, across> 
 }
 
 template <class T>
-void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, Items<T> B, const int* info, void* scratch) {
+void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, Items<T> B, const int* info,
+                  void* scratch) {
   const auto s = static_cast<cudaStream_t>(stream);
   const Tile<const T> a = A.items.item(0);
   const Tile<T> b = B.item(0);
@@ -237,6 +244,6 @@ void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, 
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                       \
-  template trifactor::index_t trifactor::cuda::sweep_message_bytes<T>(index_t, index_t);       \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                 \
+  template trifactor::index_t trifactor::cuda::sweep_message_bytes<T>(index_t, index_t); \
   template void trifactor::cuda::launch_sweep<T>(void*, int, Shape, Operand<T>, Items<T>, const int*, void*);
