@@ -179,6 +179,7 @@ void bench(const BenchOptions& o) {
         if (o.op == "tile")
           for (const index_t leaf : leaves(o, n)) take(bench_tile<T>(bench, n, leaf));
         if (o.op == "lu") take(bench_lu<T>(bench, n));
+        if (o.op == "inverse") take(bench_inverse<T>(bench, n));
         if (o.op == "batch") take(bench_batch<T>(bench, n));
         if (o.op == "solve")
           for (const index_t nrhs : o.nrhs) take(bench_solve<T>(bench, n, nrhs));
@@ -235,9 +236,10 @@ void add_bench(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("bench", "measure against LAPACK or cuSOLVER in the same run");
   command
       ->add_option("op", o.op,
-                   "cholesky, lu, solve, batch (Cholesky of many small matrices), update or tile (parts of Cholesky)")
+                   "cholesky, lu, solve, inverse, batch (Cholesky of many small matrices), update or tile (parts of "
+                   "Cholesky)")
       ->required()
-      ->check(CLI::IsMember({"cholesky", "lu", "solve", "batch", "update", "tile"}));
+      ->check(CLI::IsMember({"cholesky", "lu", "solve", "inverse", "batch", "update", "tile"}));
   command->add_option("--n", typed->n, "sizes: 512,1024 or first:last:step");
   command->add_option("--scalar", typed->scalars,
                       "of f32,f64,c32,c64 (c32 and c64 pair two floats and two doubles) [f64]");
@@ -253,7 +255,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"host", "cuda"}));
   command->add_option("--against", o.against, "lapack, cusolver or none [lapack on host, cusolver on cuda]")
       ->check(CLI::IsMember({"lapack", "cusolver", "none"}));
-  command->add_option("--method", o.method, "solve: which factor")
+  command->add_option("--method", o.method, "solve, inverse: which factor")
       ->check(CLI::IsMember({"cholesky", "lu"}))
       ->capture_default_str();
   command->add_option("--rhs", typed->nrhs, "solve: numbers of right-hand sides, as --n [1]");
@@ -280,7 +282,6 @@ void add_bench(CLI::App& app) {
   command->add_flag("--json", o.json, "print one JSON object a line");
   command->callback([typed, command] {
     for (const auto& [option, op] : {std::pair{"--rhs", "solve"},
-                                     {"--method", "solve"},
                                      {"--nb", "update"},
                                      {"--looking", "update"},
                                      {"--each", "update"},
@@ -292,6 +293,8 @@ void add_bench(CLI::App& app) {
         throw InputError(fmt::format("{} belongs to bench {}, not to bench {}", option, op, typed->options.op));
     if (command->count("--mode") > 0 && is_part(typed->options.op))
       throw InputError(fmt::format("--mode: bench {} has no modes; --tuning forces its path", typed->options.op));
+    if (command->count("--method") > 0 && typed->options.op != "solve" && typed->options.op != "inverse")
+      throw InputError(fmt::format("--method belongs to bench solve and bench inverse, not to bench {}", typed->options.op));
     bench(complete(*typed));
   });
 }

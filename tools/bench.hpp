@@ -19,10 +19,10 @@ using trifactor::Buffer;
 using trifactor::Contender;
 
 struct BenchOptions {
-  std::string op;  // cholesky, lu, solve, batch, update or tile
+  std::string op;  // cholesky, lu, solve, inverse, batch, update or tile
   std::vector<index_t> n, nrhs = {1}, nb, leaf;
   std::vector<std::string> scalars;
-  std::string method = "cholesky";  // of a solve
+  std::string method = "cholesky";  // of a solve or an inverse
   std::string uplo = "lower", mode = "auto", tuning;
   std::vector<std::string> modes, looking;  // of Cholesky, side by side; of updates
   bool each = false;                        // a row for each step of an update
@@ -53,6 +53,8 @@ template <Scalar T>
 Row bench_lu(Bench&, index_t n);
 template <Scalar T>
 Row bench_solve(Bench&, index_t n, index_t nrhs);
+template <Scalar T>
+Row bench_inverse(Bench&, index_t n);
 template <Scalar T>
 Row bench_batch(Bench&, index_t n);
 /// All the updates of a factorization with blocks of nb, a row for each way of looking; or a row for each step.

@@ -1,4 +1,4 @@
-// Rows for one matrix: LU, and solves with either factor.
+// Rows for one matrix: LU, and solves with and inverses from either factor.
 #include "bench.hpp"
 #include "flops.hpp"
 #include "random_matrix.hpp"
@@ -84,9 +84,9 @@ Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
   const MatrixView<T> factor = square(factors.ours.buffer(0), n), peers_factor = square(factors.peers().buffer(1), n);
   Buffer<int> info(q, 1), pivots(q, n);
   if (by_cholesky)
-    trifactor::cholesky(q, uplo, factor, info.data(), {.mode = o.panels(), .tuning = o.tuning});
+    trifactor::cholesky(q, uplo, factor, info.data(), {.mode = o.panels()});
   else
-    trifactor::lu(q, factor, pivots.data(), info.data(), {.mode = o.panels(), .tuning = o.tuning});
+    trifactor::lu(q, factor, pivots.data(), info.data(), {.mode = o.panels()});
   q.sync();
   require_success(q, bench.host, o.method, info);
   if (peer) {
@@ -94,14 +94,15 @@ Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
     peer->check();
   }
 
-  q.reserve(by_cholesky ? trifactor::cholesky_solve_scratch(q, uplo, factor, columns(ours.data()))
-                        : trifactor::lu_solve_scratch(q, trifactor::Op::None, factor, columns(ours.data())));
+  const trifactor::SolveOptions options{.tuning = o.tuning};
+  q.reserve(by_cholesky ? trifactor::cholesky_solve_scratch(q, uplo, factor, columns(ours.data()), options)
+                        : trifactor::lu_solve_scratch(q, trifactor::Op::None, factor, columns(ours.data()), options));
   const auto restore = [&] { ours.restore(); };
   const auto solve = [&] {
     if (by_cholesky)
-      trifactor::cholesky_solve(q, uplo, factor, columns(ours.data()));
+      trifactor::cholesky_solve(q, uplo, factor, columns(ours.data()), nullptr, options);
     else
-      trifactor::lu_solve(q, trifactor::Op::None, factor, pivots.data(), columns(ours.data()));
+      trifactor::lu_solve(q, trifactor::Op::None, factor, pivots.data(), columns(ours.data()), nullptr, options);
     q.sync();
   };
   Contender theirs;
@@ -126,8 +127,70 @@ Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
   return row;
 }
 
-#define TRIFACTOR_BENCH_DENSE(T)             \
-  template Row bench_lu<T>(Bench&, index_t); \
+template <Scalar T>
+Row bench_inverse(Bench& bench, index_t n) {
+  const BenchOptions& o = bench.options;
+  Queue& q = bench.queue;
+  const Uplo uplo = o.triangle();
+  const bool by_cholesky = o.method == "cholesky";
+  require_copies<T>(4.1, n);
+  Matrix<T> A(n, n);
+  if (by_cholesky)
+    fill_positive_definite(A.view(), o.seed);
+  else
+    fill_random(A.view(), o.seed);
+  const auto peer = by_cholesky ? make_peer<T>(bench) : nullptr;  // cuSOLVER has no inverse from LU factors
+  Operands<T> given(q, bench.host, A.data(), n * n);
+  given.restore(0);
+  const MatrixView<T> factor = square(given.buffer(0), n), X = square(given.buffer(1), n);
+  Buffer<int> info(q, 1), pivots(q, n);
+  if (by_cholesky)
+    trifactor::cholesky(q, uplo, factor, info.data());
+  else
+    trifactor::lu(q, factor, pivots.data(), info.data());
+  q.sync();
+  require_success(q, bench.host, o.method, info);
+
+  const trifactor::SolveOptions options{.tuning = o.tuning};
+  q.reserve(by_cholesky ? trifactor::cholesky_inverse_scratch<T>(q, uplo, factor, X, options)
+                        : trifactor::lu_solve_scratch(q, trifactor::Op::None, factor, X, options));
+  const auto invert = [&] {
+    if (by_cholesky)
+      trifactor::cholesky_inverse<T>(q, uplo, factor, X, nullptr, options);
+    else
+      trifactor::lu_inverse<T>(q, factor, pivots.data(), X, nullptr, options);
+    q.sync();
+  };
+  // The peer inverts in place: a copy of the factor, in its memory, is its operand.
+  const OnHost<T> factor_on_host(q, bench.host, factor.data, n * n);
+  std::optional<Operands<T>> peers;
+  Contender theirs;
+  if (peer) {
+    peers.emplace(peer->queue(), bench.host, factor_on_host.data(), n * n);
+    theirs = {[&, call = peer->cholesky_inverse(uplo, n)] { call(square(peers->buffer(0), n)); },
+              [&] { peers->restore(0); }};
+  }
+  Row row = start_row(bench, scalar_name<T>, n);
+  row.method = o.method;
+  if (by_cholesky) row.uplo = o.uplo;
+  row.flops = inverse_flops<T>(by_cholesky, double(n));
+  row.columns = double(n);
+  if (peer) row.peer = peer->name();
+  measure_row(o, row, {invert, [] {}}, theirs);
+  if (peer) peer->check();
+
+  invert();
+  const OnHost<T> inverse(q, bench.host, X.data, n * n);
+  Matrix<T> identity(n, n);
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = 0; i < n; ++i) identity.data()[i + j * n] = T(i == j ? 1 : 0);
+  row.residual = solve_ratio<T>(A.view(), {inverse.data(), n, n, n}, identity.view()) / double(n);
+  return row;
+}
+
+#define TRIFACTOR_BENCH_DENSE(T)                   \
+  template Row bench_lu<T>(Bench&, index_t);       \
+  template Row bench_inverse<T>(Bench&, index_t);  \
   template Row bench_solve<T>(Bench&, index_t, index_t);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_BENCH_DENSE)
 

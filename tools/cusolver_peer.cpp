@@ -45,6 +45,46 @@ cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill,
   return cusolverDnZpotrfBatched(handle, fill, n, reinterpret_cast<cuDoubleComplex**>(A), n, info, count);
 }
 
+int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const float*) {
+  int size = 0;
+  require(cusolverDnSpotri_bufferSize(handle, fill, n, static_cast<float*>(nullptr), n, &size), "potri_bufferSize");
+  return size;
+}
+cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, float* A, float* work, int size,
+                       int* info) {
+  return cusolverDnSpotri(handle, fill, n, A, n, work, size, info);
+}
+int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const double*) {
+  int size = 0;
+  require(cusolverDnDpotri_bufferSize(handle, fill, n, static_cast<double*>(nullptr), n, &size), "potri_bufferSize");
+  return size;
+}
+cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double* A, double* work, int size,
+                       int* info) {
+  return cusolverDnDpotri(handle, fill, n, A, n, work, size, info);
+}
+int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const std::complex<float>*) {
+  int size = 0;
+  require(cusolverDnCpotri_bufferSize(handle, fill, n, static_cast<cuComplex*>(nullptr), n, &size), "potri_bufferSize");
+  return size;
+}
+cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<float>* A,
+                       std::complex<float>* work, int size, int* info) {
+  return cusolverDnCpotri(handle, fill, n, reinterpret_cast<cuComplex*>(A), n, reinterpret_cast<cuComplex*>(work), size,
+                          info);
+}
+int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const std::complex<double>*) {
+  int size = 0;
+  require(cusolverDnZpotri_bufferSize(handle, fill, n, static_cast<cuDoubleComplex*>(nullptr), n, &size),
+          "potri_bufferSize");
+  return size;
+}
+cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>* A,
+                       std::complex<double>* work, int size, int* info) {
+  return cusolverDnZpotri(handle, fill, n, reinterpret_cast<cuDoubleComplex*>(A), n,
+                          reinterpret_cast<cuDoubleComplex*>(work), size, info);
+}
+
 template <Scalar T>
 class CusolverPeer final : public Peer<T> {
  public:
@@ -111,6 +151,17 @@ class CusolverPeer final : public Peer<T> {
       require(cusolverDnXgetrs(handle_, parameters_, CUBLAS_OP_N, LU.rows, X.cols, type, LU.data, LU.ld, pivots_.data(),
                                type, X.data, X.ld, info_.data()),
               "Xgetrs");
+      queue_.sync();
+    };
+  }
+
+  OnMatrix cholesky_inverse(Uplo uplo, index_t n) override {
+    const cublasFillMode_t fill = fill_mode(uplo);
+    const int size = potri_work_size(handle_, fill, int(n), static_cast<const T*>(nullptr));
+    make_workspace(std::size_t(size) * sizeof(T), 0);
+    return [this, fill, size](MatrixView<T> L) {
+      require(potri(handle_, fill, int(L.rows), L.data, reinterpret_cast<T*>(on_device_.data()), size, info_.data()),
+              "potri");
       queue_.sync();
     };
   }

@@ -26,4 +26,11 @@ double solve_flops(double n, double columns) {
   return flops<T>(n * n * columns, n * n * columns);
 }
 
+/// From the factor: LAPACK's potri, or getri.
+template <trifactor::Scalar T>
+double inverse_flops(bool by_cholesky, double n) {
+  return by_cholesky ? flops<T>(n * n * n / 3 + n * n + 2 * n / 3, n * n * n / 3 - n * n / 2 + n / 6)
+                     : flops<T>(2 * n * n * n / 3 + n * n / 2 + 5 * n / 6, 2 * n * n * n / 3 - 3 * n * n / 2 + 5 * n / 6);
+}
+
 }  // namespace program

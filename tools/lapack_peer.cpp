@@ -45,6 +45,11 @@ inline int potrs(char uplo, int n, int columns, const std::complex<double>* L, s
   return LAPACKE_zpotrs_work(LAPACK_COL_MAJOR, uplo, n, columns, L, n, X, n);
 }
 
+inline int potri(char uplo, int n, float* A) { return LAPACKE_spotri_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+inline int potri(char uplo, int n, double* A) { return LAPACKE_dpotri_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+inline int potri(char uplo, int n, std::complex<float>* A) { return LAPACKE_cpotri_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+inline int potri(char uplo, int n, std::complex<double>* A) { return LAPACKE_zpotri_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+
 inline int getrs(int n, int columns, const float* LU, const int* pivots, float* X) {
   return LAPACKE_sgetrs_work(LAPACK_COL_MAJOR, 'N', n, columns, LU, n, pivots, X, n);
 }
@@ -120,6 +125,10 @@ class LapackPeer final : public Peer<T> {
     return [this](MatrixView<T> LU, MatrixView<T> X) {
       info_ = getrs(int(LU.rows), int(X.cols), LU.data, pivots_.data(), X.data);
     };
+  }
+
+  OnMatrix cholesky_inverse(Uplo uplo, index_t) override {
+    return [this, side = letter(uplo)](MatrixView<T> L) { info_ = potri(side, int(L.rows), L.data); };
   }
 
   /// A parallel loop over the items, with the schedule that was the fastest of two trials each.

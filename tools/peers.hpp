@@ -34,6 +34,7 @@ class Peer {
   virtual OnMatrix lu(index_t n) = 0;  // keeps its pivots for lu_solve
   virtual OnSides cholesky_solve(Uplo, index_t n, index_t columns) = 0;
   virtual OnSides lu_solve(index_t n, index_t columns) = 0;
+  virtual OnMatrix cholesky_inverse(Uplo, index_t n) = 0;  // one triangle of the inverse, over the factor
   /// Items of the given sizes; empty where the peer has no routine for them.
   virtual OnItems cholesky_batch(Uplo, const std::vector<int>& sizes, const FreshItems& fresh) = 0;
   virtual void check() = 0;

@@ -19,7 +19,8 @@ TRIFACTOR_API void cholesky(Queue&, Uplo, B A, int* info, const CholeskyOptions&
 
 /// Solves A X = B with the factor of A; X holds B on entry. Items whose info is not 0 are skipped.
 template <Batch B>
-TRIFACTOR_API void cholesky_solve(Queue&, Uplo, const_batch_t<B> L, B X, const int* info = nullptr);
+TRIFACTOR_API void cholesky_solve(Queue&, Uplo, const_batch_t<B> L, B X, const int* info = nullptr,
+                                  const SolveOptions& = {});
 
 /// log_det[i] = log det A of item i, from its factor; NaN for items whose info is not 0.
 template <Batch B>
@@ -28,16 +29,17 @@ TRIFACTOR_API void cholesky_log_det(Queue&, Uplo, B L, real_t<value_t<B>>* log_d
 /// X = A^-1, both triangles, from the factor of A; skipped when *info is not 0.
 template <Scalar T>
 TRIFACTOR_API void cholesky_inverse(Queue&, Uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> X,
-                                    const int* info = nullptr);
+                                    const int* info = nullptr, const SolveOptions& = {});
 
 // Scratch memory, in bytes, that the call of the same name takes from the queue: see Queue::reserve.
 template <Batch B>
 TRIFACTOR_API std::size_t cholesky_scratch(const Queue&, Uplo, B A, const CholeskyOptions& = {});
 template <Batch B>
-TRIFACTOR_API std::size_t cholesky_solve_scratch(const Queue&, Uplo, const_batch_t<B> L, B X);
+TRIFACTOR_API std::size_t cholesky_solve_scratch(const Queue&, Uplo, const_batch_t<B> L, B X,
+                                                 const SolveOptions& = {});
 template <Scalar T>
 TRIFACTOR_API std::size_t cholesky_inverse_scratch(const Queue&, Uplo, std::type_identity_t<MatrixView<const T>> L,
-                                                   MatrixView<T> X);
+                                                   MatrixView<T> X, const SolveOptions& = {});
 
 // Value forms: no queue, host matrices in and out, complete on return, exceptions.
 

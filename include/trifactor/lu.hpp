@@ -21,12 +21,13 @@ TRIFACTOR_API void lu(Queue&, B A, int* pivots, int* info, const LuOptions& = {}
 
 /// Solves A X = B, A^T X = B or A^H X = B with the factors of a square A; X holds B on entry. Skipped when *info is not 0.
 template <Batch B> requires SingleMatrix<B>
-TRIFACTOR_API void lu_solve(Queue&, Op, const_batch_t<B> LU, const int* pivots, B X, const int* info = nullptr);
+TRIFACTOR_API void lu_solve(Queue&, Op, const_batch_t<B> LU, const int* pivots, B X, const int* info = nullptr,
+                            const SolveOptions& = {});
 
 /// X = A^-1 from the factors of a square A; skipped when *info is not 0.
 template <Scalar T>
 TRIFACTOR_API void lu_inverse(Queue&, std::type_identity_t<MatrixView<const T>> LU, const int* pivots, MatrixView<T> X,
-                              const int* info = nullptr);
+                              const int* info = nullptr, const SolveOptions& = {});
 
 /// det A = sign * exp(log_abs) of a square A; sign has modulus 1, or is 0 for a singular matrix (log_abs = -inf).
 template <Scalar T>
@@ -38,7 +39,8 @@ TRIFACTOR_API void permutation(Queue&, const int* pivots, index_t k, int* p, ind
 template <Batch B> requires SingleMatrix<B>
 TRIFACTOR_API std::size_t lu_scratch(const Queue&, B A, const LuOptions& = {});
 template <Batch B> requires SingleMatrix<B>
-TRIFACTOR_API std::size_t lu_solve_scratch(const Queue&, Op, const_batch_t<B> LU, B X);   // and of lu_inverse
+TRIFACTOR_API std::size_t lu_solve_scratch(const Queue&, Op, const_batch_t<B> LU, B X,
+                                           const SolveOptions& = {});   // and of lu_inverse
 
 // Value forms: no queue, host matrices in and out, complete on return, exceptions.
 

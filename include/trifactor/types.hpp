@@ -53,6 +53,12 @@ struct LuOptions {
   std::string tuning = {};
 };
 
+/// Of solves with a factor and of inverses from it.
+struct SolveOptions {
+  /// Overrides fields of the tuning row, such as "few=4".
+  std::string tuning = {};
+};
+
 /// Where a value form runs. Auto: the GPU where one is present and the matrix is large enough to gain from it.
 enum class Device { Auto, Host, Cuda };
 

@@ -61,20 +61,22 @@ std::size_t cholesky_scratch(const Queue& q, Uplo uplo, B A, const CholeskyOptio
 }
 
 template <Batch B>
-void cholesky_solve(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info) {
+void cholesky_solve(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) {
   const auto l = items("cholesky_solve", "L", L);
   const auto x = items("cholesky_solve", "X", X);
   check_fit("cholesky_solve", "L", l, x);
-  on_engine(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info); });
+  const auto tuning = tuning_for<SolveTuning>(q, l, options.tuning);
+  on_engine(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info, tuning); });
 }
 
 template <Batch B>
-std::size_t cholesky_solve_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L, B X) {
+std::size_t cholesky_solve_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L, B X, const SolveOptions& options) {
   const auto l = items("cholesky_solve_scratch", "L", L);
   const auto x = items("cholesky_solve_scratch", "X", X);
   check_fit("cholesky_solve_scratch", "L", l, x);
+  const auto tuning = tuning_for<SolveTuning>(q, l, options.tuning);
   const int given = 0;  // as much as a call with info needs
-  return plan(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, &given); });
+  return plan(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, &given, tuning); });
 }
 
 template <Batch B>
@@ -88,12 +90,13 @@ void cholesky_log_det(Queue& q, Uplo uplo, B L, real_t<value_t<B>>* log_det, con
 
 namespace {
 template <class T, class Run>
-auto with_inverse(const char* call, const Queue& q, Uplo uplo, MatrixView<const T> L, MatrixView<T> X, Run run) {
+auto with_inverse(const char* call, const Queue& q, Uplo uplo, MatrixView<const T> L, MatrixView<T> X,
+                  const SolveOptions& options, Run run) {
   const auto l = items(call, "L", L);
   const auto x = items(call, "X", X);
   check_fit(call, "L", l, x);
   check_square(call, "X", x);
-  const auto tuning = tuning_for<SolveTuning>(q, x, "");
+  const auto tuning = tuning_for<SolveTuning>(q, x, options.tuning);
   return run([=](auto& e, const int* info) {
     dense::cholesky_inverse(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info, tuning);
   });
@@ -102,34 +105,36 @@ auto with_inverse(const char* call, const Queue& q, Uplo uplo, MatrixView<const 
 
 template <Scalar T>
 void cholesky_inverse(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> X,
-                      const int* info) {
-  with_inverse<T>("cholesky_inverse", q, uplo, L, X,
+                      const int* info, const SolveOptions& options) {
+  with_inverse<T>("cholesky_inverse", q, uplo, L, X, options,
                   [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
 }
 
 template <Scalar T>
 std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const T>> L,
-                                     MatrixView<T> X) {
+                                     MatrixView<T> X, const SolveOptions& options) {
   const int given = 0;
-  return with_inverse<T>("cholesky_inverse_scratch", q, uplo, L, X,
+  return with_inverse<T>("cholesky_inverse_scratch", q, uplo, L, X, options,
                          [&](auto driver) { return plan(q, [&](auto& e) { driver(e, &given); }); });
 }
 
-#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                      \
-  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                \
-  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&); \
-  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*);                \
-  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>);       \
-  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);              \
+#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                            \
+  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                      \
+  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&);       \
+  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&); \
+  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,              \
+                                                                  const SolveOptions&);                              \
+  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);                    \
   template TRIFACTOR_API void cholesky_log_det<B<const T>>(Queue&, Uplo, B<const T>, real_t<T>*, const int*);
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                          \
-  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)                                                                     \
-  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch)                                                                   \
-  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch)                                                                   \
-  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)                                                                    \
-  template TRIFACTOR_API void cholesky_inverse<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, const int*); \
-  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<T>(const Queue&, Uplo, MatrixView<const T>,        \
-                                                                 MatrixView<T>);
+#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                         \
+  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)                                                                    \
+  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch)                                                                  \
+  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch)                                                                  \
+  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)                                                                   \
+  template TRIFACTOR_API void cholesky_inverse<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, const int*, \
+                                                  const SolveOptions&);                                         \
+  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<T>(const Queue&, Uplo, MatrixView<const T>,       \
+                                                                 MatrixView<T>, const SolveOptions&);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -26,6 +26,12 @@ void with_lu(const char* call, const Queue& q, const Items<T>& A, const LuOption
   });
 }
 
+template <class T>
+core::SolveTuning solve_tuning(const Queue& q, const Items<T>& LU, const SolveOptions& options) {
+  return tuning::find<core::SolveTuning>(q.state()->architectures, core::scalar_name(std::remove_const_t<T>{}), LU.rows,
+                                         1, options.tuning);
+}
+
 }  // namespace
 
 template <Batch B>
@@ -47,32 +53,37 @@ requires SingleMatrix<B> std::size_t lu_scratch(const Queue& q, B A, const LuOpt
 
 template <Batch B>
 requires SingleMatrix<B>
-void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, const int* info) {
+void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, const int* info,
+              const SolveOptions& options) {
   const auto a = items("lu_solve", "LU", LU);
   const auto x = items("lu_solve", "X", X);
   check_fit("lu_solve", "LU", a, x);
   if (a.rows > 0) check_pointer("lu_solve", "pivots", pivots, sizeof(int));
-  on_engine(q, [&](auto& e) { dense::lu_solve(e, op, a, pivots, x, info); });
+  const auto tuning = solve_tuning(q, a, options);
+  on_engine(q, [&](auto& e) { dense::lu_solve(e, op, a, pivots, x, info, tuning); });
 }
 
 template <Batch B>
-requires SingleMatrix<B> std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X) {
+requires SingleMatrix<B> std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X,
+                                                      const SolveOptions& options) {
   const auto a = items("lu_solve_scratch", "LU", LU);
   const auto x = items("lu_solve_scratch", "X", X);
   check_fit("lu_solve_scratch", "LU", a, x);
+  const auto tuning = solve_tuning(q, a, options);
   const int given = 0;  // as much as a call with info needs
-  return plan(q, [&](auto& e) { dense::lu_solve(e, op, a, nullptr, x, &given); });
+  return plan(q, [&](auto& e) { dense::lu_solve(e, op, a, nullptr, x, &given, tuning); });
 }
 
 template <Scalar T>
 void lu_inverse(Queue& q, std::type_identity_t<MatrixView<const T>> LU, const int* pivots, MatrixView<T> X,
-                const int* info) {
+                const int* info, const SolveOptions& options) {
   const auto a = items("lu_inverse", "LU", LU);
   const auto x = items("lu_inverse", "X", X);
   check_fit("lu_inverse", "LU", a, x);
   check_square("lu_inverse", "X", x);
   if (a.rows > 0) check_pointer("lu_inverse", "pivots", pivots, sizeof(int));
-  on_engine(q, [&](auto& e) { dense::lu_inverse(e, a, pivots, x, info); });
+  const auto tuning = solve_tuning(q, a, options);
+  on_engine(q, [&](auto& e) { dense::lu_inverse(e, a, pivots, x, info, tuning); });
 }
 
 template <Scalar T>
@@ -99,10 +110,11 @@ void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
   template TRIFACTOR_API void lu<MatrixView<T>>(Queue&, MatrixView<T>, int*, int*, const LuOptions&);             \
   template TRIFACTOR_API std::size_t lu_scratch<MatrixView<T>>(const Queue&, MatrixView<T>, const LuOptions&);    \
   template TRIFACTOR_API void lu_solve<MatrixView<T>>(Queue&, Op, MatrixView<const T>, const int*, MatrixView<T>, \
-                                                      const int*);                                                \
+                                                      const int*, const SolveOptions&);                           \
   template TRIFACTOR_API std::size_t lu_solve_scratch<MatrixView<T>>(const Queue&, Op, MatrixView<const T>,       \
-                                                                     MatrixView<T>);                              \
-  template TRIFACTOR_API void lu_inverse<T>(Queue&, MatrixView<const T>, const int*, MatrixView<T>, const int*);  \
+                                                                     MatrixView<T>, const SolveOptions&);         \
+  template TRIFACTOR_API void lu_inverse<T>(Queue&, MatrixView<const T>, const int*, MatrixView<T>, const int*,   \
+                                            const SolveOptions&);                                                 \
   template TRIFACTOR_API void lu_det<T>(Queue&, MatrixView<const T>, const int*, T*, real_t<T>*);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

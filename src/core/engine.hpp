@@ -32,8 +32,9 @@ inline constexpr Shape lower{true, false}, upper{false, false}, unit_lower{true,
 /// garbage in a failed item's own window instead of skipping it (see keep). Operations are enqueued in order.
 template <class E, class T>
 concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, Shape shape, int* info, const int* read_info,
-                             int* pivots, const int* read_pivots, index_t k, Real<T>* real_out, T* out, T* host,
-                             const CholeskyTuning& cholesky_tuning, const LuTuning& lu_tuning, bool flag) {
+                             int* pivots, const int* read_pivots, index_t k, Real<T>* real_out, T* out, const T* read_out,
+                             const CholeskyTuning& cholesky_tuning, const LuTuning& lu_tuning, const SolveTuning& solve_tuning,
+                             bool flag) {
   // Scratch memory. While arena().planning(), operations take what they need and do nothing else.
   { e.arena() } -> std::same_as<Arena&>;
 
@@ -58,6 +59,18 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.trsm(shape, op, A, read_info);
   // The largest order that trsm takes for this triangle and this B.
   { e.trsm_limit(op, A) } -> std::same_as<index_t>;
+  // The same for a triangle of any order as one operation, if the engine has one for this triangle and this B: true
+  // when it was done.
+  { e.trsm_whole(shape, op, A, read_info, solve_tuning) } -> std::same_as<bool>;
+  // The order of the diagonal blocks that the engine inverts to solve with this triangle for B; 0 where it does not.
+  // inverses_size(op) is how many entries the inverses take; they serve the transpose of the triangle too.
+  { e.inverse_edge(op, A, solve_tuning) } -> std::same_as<index_t>;
+  { e.inverses_size(op) } -> std::same_as<index_t>;
+  e.invert_blocks(shape, op, out);
+  // B := op^-1 B with these inverses: trsm_inverted(shape, op, inverses, first, B, info), where op begins at row and
+  // column `first` of the triangle that was inverted, a multiple of the edge. The largest order of op that it takes.
+  e.trsm_inverted(shape, op, read_out, k, A, read_info);
+  { e.inverted_limit() } -> std::same_as<index_t>;
   // C -= op op'
   e.gemm(op, op, A, read_info);
   // C -= A A^H, the lower triangle of C only.

@@ -24,7 +24,11 @@ struct LuTuning {
 };
 
 struct SolveTuning {
-  index_t nb = 256;           // width of a block of the triangle, and of a block column of an inverse
+  index_t few = 8;            // CUDA: up to so many right-hand sides, one launch solves with one triangle
+  index_t invert = 64;        // CUDA: triangles above this order are solved with inverted diagonal blocks
+  index_t nb = 256;           // rows that are solved between two products, with inverted blocks
+  index_t halve = 2048;       // triangles above this order are halved first, so that the products are deep
+  index_t columns = 512;      // width of a block column of an inverse
 };
 
 struct ValueTuning {

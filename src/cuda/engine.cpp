@@ -284,7 +284,20 @@ void CudaEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {
 }
 template <class T>
 void CudaEngine::swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info) {
-  if (!arena().planning() && A.cols > 0 && n > 0) launch_swap_rows(stream_, A, pivots, n, offset, backward, info);
+  constexpr index_t one_by_one = 128;        // a panel's exchanges; those of a whole matrix become a permutation first
+  constexpr index_t most = index_t(1) << 22;  // entries that are permuted at once
+  if (A.cols == 0 || n == 0) return;
+  if (n <= one_by_one || n != A.rows || offset != 0 || main_ != this) {
+    if (!arena().planning()) launch_swap_rows(stream_, A, pivots, n, offset, backward, info);
+    return;
+  }
+  const index_t columns = min(A.cols, max(index_t(1), most / n));
+  auto p = arena().take<int>(n);
+  auto permuted = arena().take<T>(n * columns);
+  if (arena().planning()) return;
+  launch_permutation(stream_, pivots, n, p.data(), n);
+  for (index_t j = 0; j < A.cols; j += columns)
+    launch_permute_rows(stream_, A.block(0, j, n, min(columns, A.cols - j)), p.data(), backward, permuted.data(), info);
 }
 template <class T>
 void CudaEngine::log_det(Items<const T> L, Real<T>* out, const int* info) {

@@ -72,6 +72,17 @@ class CudaEngine {
   template <class T>
   index_t trsm_limit(const Operand<T>& A, const Items<T>& B) const;
   template <class T>
+  bool trsm_whole(Shape, Operand<T> A, Items<T> B, const int* info, const SolveTuning&);
+  template <class T>
+  index_t inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning&) const;
+  template <class T>
+  index_t inverses_size(const Operand<T>& A) const;
+  template <class T>
+  void invert_blocks(Shape, Operand<T> A, T* inverses);
+  template <class T>
+  void trsm_inverted(Shape, Operand<T> A, const T* inverses, index_t first, Items<T> B, const int* info);
+  index_t inverted_limit() const;
+  template <class T>
   void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
   template <class T>
   void herk(Items<const T> A, Items<T> C, const int* info);

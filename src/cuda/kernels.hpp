@@ -27,6 +27,24 @@ inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, whic
 template <class T>
 void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, const int* info);
 
+// kernels/sweep.cuh: one strided matrix, any number of right-hand sides but meant for few; so many bytes of scratch memory.
+template <class T>
+index_t sweep_message_bytes(index_t n, index_t columns);
+template <class T>
+void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, const int* info, void* scratch);
+
+// kernels/inverted.cuh: the inverses of the diagonal blocks of one strided triangle, and a solve with them.
+template <class T>
+inline constexpr index_t inverse_edge = sizeof(T) > 8 ? 32 : 64;
+template <class T>
+inline constexpr index_t inverse_block_size = inverse_edge<T>*(inverse_edge<T> + 1);  // entries, with a line for a mark
+inline constexpr index_t inverted_limit = 256;  // order of the triangle, so that strips of B fit in shared memory
+template <class T>
+void launch_invert_blocks(void* stream, Shape, Operand<T> A, T* inverses);
+template <class T>
+void launch_inverted(void* stream, int multiprocessors, Shape, Operand<T> A, const T* inverses, Items<T> B,
+                     const int* info);
+
 // kernels/update.cuh: C -= A B, or the lower triangle of it
 template <class T>
 void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lower_only, const int* info);
@@ -37,6 +55,9 @@ void launch_lu(void* stream, Items<T> A, int* pivots, int* info, index_t first);
 template <class T>
 void launch_swap_rows(void* stream, Items<T> A, const int* pivots, index_t n, index_t offset, bool backward,
                       const int* info);
+// A := P A or P^T A with the permutation p, through Y, which is as large as A. Two launches.
+template <class T>
+void launch_permute_rows(void* stream, Items<T> A, const int* p, bool backward, T* Y, const int* info);
 template <class T>
 void launch_lu_det(void* stream, Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
 

@@ -5,18 +5,33 @@ namespace trifactor::cuda {
 
 namespace {
 
-/// Interchanges follow one another, so one thread walks them, in shared memory where the permutation fits.
+constexpr int permutation_threads = 256, chunk = 1024;
+
+/// Interchanges follow one another, so one thread walks them, in shared memory where the permutation fits. The others
+/// bring the next interchanges to shared memory meanwhile: two chunks of them.
 __global__ void permutation_kernel(const int* pivots, index_t k, int* p, index_t rows, bool in_shared) {
   extern __shared__ int shared[];
+  __shared__ int chunks[2][chunk];
   int* work = in_shared ? shared : p;
+  const auto bring = [&](index_t first, int from, int step) {
+    for (int t = from; t < chunk && first + t < k; t += step) chunks[first / chunk % 2][t] = pivots[first + t] - 1;
+  };
   for (index_t i = threadIdx.x; i < rows; i += blockDim.x) work[i] = int(i);
-  __syncthreads();   // the identity is complete before rows move
-  if (threadIdx.x == 0)
-    for (index_t i = 0; i < k; ++i) {
-      const int t = work[i];
-      work[i] = work[pivots[i] - 1], work[pivots[i] - 1] = t;
+  bring(0, int(threadIdx.x), permutation_threads);
+  __syncthreads();  // the identity and the first chunk are complete before rows move
+  for (index_t first = 0; first < k; first += chunk) {
+    const int* exchanged = chunks[first / chunk % 2];
+    if (threadIdx.x == 0) {
+      const int most = int(min(index_t(chunk), k - first));
+      for (int i = 0; i < most; ++i) {
+        const int a = work[first + i], b = work[exchanged[i]];
+        work[first + i] = b, work[exchanged[i]] = a;
+      }
+    } else if (threadIdx.x >= 32) {
+      bring(first + chunk, int(threadIdx.x) - 32, permutation_threads - 32);
     }
-  __syncthreads();   // all interchanges are made
+    __syncthreads();  // this chunk's interchanges are made, the next one is there
+  }
   if (in_shared)
     for (index_t i = threadIdx.x; i < rows; i += blockDim.x) p[i] = work[i];
 }
@@ -26,7 +41,7 @@ __global__ void permutation_kernel(const int* pivots, index_t k, int* p, index_t
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows) {
   const std::size_t bytes = std::size_t(rows) * sizeof(int), most = 160u << 10;
   const bool in_shared = bytes <= most;
-  launch(stream, permutation_kernel, 1, 256, in_shared ? bytes : 0, pivots, k, p, rows, in_shared);
+  launch(stream, permutation_kernel, 1, permutation_threads, in_shared ? bytes : 0, pivots, k, p, rows, in_shared);
 }
 
 }  // namespace trifactor::cuda

@@ -1,4 +1,4 @@
-// Solves with one triangle, halved until the engine takes it whole: what is left over is products.
+// Solves with one triangle, in the way that suits the engine and the number of right-hand sides.
 #pragma once
 
 #include <core/engine.hpp>
@@ -10,24 +10,108 @@ using namespace core;
 /// Where to cut n in two: near the middle, at a multiple of `unit`. Wants n > unit.
 inline index_t halve(index_t n, index_t unit) { return ceil_div(ceil_div(n, unit), 2) * unit; }
 
+/// A block of an operand.
+template <class T>
+Operand<T> part(const Operand<T>& A, index_t i, index_t j, index_t m, index_t n) {
+  return {A.items.block(i, j, m, n), A.conj};
+}
+
+/// B := A^-1 B, halved at multiples of `unit` until solve(first, A, B) takes the triangle, which begins at row and
+/// column `first` of the one that was given: what is left over is products.
+template <class T, EngineFor<T> E, class Solve>
+void trsm_halved(E& e, bool lower, Operand<T> A, Items<T> B, const int* info, index_t unit, index_t limit, index_t first,
+                 Solve solve) {
+  const index_t n = A.items.rows;
+  if (n == 0) return;
+  if (n <= limit) return solve(first, A, B);
+  const index_t k = halve(n, unit), rest = n - k;
+  auto B1 = B.block(0, 0, k, B.cols), B2 = B.block(k, 0, rest, B.cols);
+  const auto with_first = [&] { trsm_halved(e, lower, part(A, 0, 0, k, k), B1, info, unit, limit, first, solve); };
+  const auto with_second = [&] {
+    trsm_halved(e, lower, part(A, k, k, rest, rest), B2, info, unit, limit, first + k, solve);
+  };
+  if (lower) {
+    with_first();                                           // B1 := A11^-1 B1
+    e.gemm(part(A, k, 0, rest, k), plain(B1), B2, info);    // B2 -= A21 B1
+    with_second();                                          // B2 := A22^-1 B2
+  } else {
+    with_second();                                          // B2 := A22^-1 B2
+    e.gemm(part(A, 0, k, k, rest), plain(B2), B1, info);    // B1 -= A12 B2
+    with_first();                                           // B1 := A11^-1 B1
+  }
+}
+
+/// A triangle that is solved with, perhaps again and again: what the engine inverts of it, once, serves every solve
+/// with it and with its conjugate transpose.
+template <class T, EngineFor<T> E>
+class Triangle {
+ public:
+  /// For right-hand sides in the shape of B, or blocks of their columns.
+  Triangle(E& e, Shape shape, Operand<T> A, const Items<T>& B, const SolveTuning& tuning)
+      : e_(e), shape_(shape), A_(A), tuning_(tuning), few_(B.cols <= tuning.few),
+        edge_(few_ ? 0 : e.inverse_edge(A, B, tuning)),
+        inverses_(e.arena().template take<T>(edge_ > 0 ? e.inverses_size(A) : 0)) {
+    if (edge_ > 0) e.invert_blocks(shape, A, inverses_.data());
+  }
+
+  /// B := T^-1 B, for the triangle T of A from row and column `first` on: a multiple of 64.
+  void solve(Items<T> B, const int* info, index_t first = 0) const { solve(shape_, A_, B, info, first); }
+  /// B := T^-H B
+  void solve_adjoint(Items<T> B, const int* info, index_t first = 0) const {
+    solve({!shape_.lower, shape_.unit}, {A_.items.flipped(), !A_.conj}, B, info, first);
+  }
+  /// How the last solve went, for tests.
+  const char* path() const { return path_; }
+
+ private:
+  void solve(Shape shape, const Operand<T>& whole, Items<T> B, const int* info, index_t first) const {
+    const index_t n = whole.items.rows - first;
+    const Operand<T> A = part(whole, first, first, n, n);
+    if (n == 0 || B.cols == 0) return;
+    path_ = "one launch";
+    if (few_ && e_.trsm_whole(shape, A, B, info, tuning_)) return;
+    if (edge_ > 0) {
+      path_ = "inverted blocks";
+      return trsm_halved(e_, shape.lower, A, B, info, width(), max(tuning_.halve, width()), first,
+                         [&](index_t at, const Operand<T>& A11, Items<T> B1) { inverted(shape, A11, B1, info, at); });
+    }
+    path_ = "halved";
+    const index_t limit = e_.trsm_limit(A, B);
+    trsm_halved(e_, shape.lower, A, B, info, limit, limit, first,
+                [&](index_t, const Operand<T>& A11, Items<T> B1) { e_.trsm(shape, A11, B1, info); });
+  }
+
+  /// Rows that are solved between two products.
+  index_t width() const { return max(edge_, min(tuning_.nb, e_.inverted_limit()) / edge_ * edge_); }
+
+  /// Right-looking: few rows are solved, and subtracted at once from all that is left, so that products are tall.
+  void inverted(Shape shape, const Operand<T>& A, Items<T> B, const int* info, index_t first) const {
+    const index_t n = A.items.rows, nb = width(), blocks = ceil_div(n, nb);
+    for (index_t b = 0; b < blocks; ++b) {
+      const index_t k = (shape.lower ? b : blocks - 1 - b) * nb, w = min(nb, n - k), k1 = k + w;
+      auto B1 = B.block(k, 0, w, B.cols);
+      e_.trsm_inverted(shape, part(A, k, k, w, w), inverses_.data(), first + k, B1, info);   // B1 := A11^-1 B1
+      if (shape.lower)
+        e_.gemm(part(A, k1, k, n - k1, w), plain(B1), B.block(k1, 0, n - k1, B.cols), info); // rest -= A21 B1
+      else
+        e_.gemm(part(A, 0, k, k, w), plain(B1), B.block(0, 0, k, B.cols), info);             // rest -= A01 B1
+    }
+  }
+
+  E& e_;
+  Shape shape_;
+  Operand<T> A_;
+  SolveTuning tuning_;
+  bool few_;
+  index_t edge_;                   // of the blocks that are inverted, 0: none are
+  Arena::Scratch<T> inverses_;
+  mutable const char* path_ = "";
+};
+
 /// B := A^-1 B for the triangle `shape` of A.
 template <class T, EngineFor<T> E>
-void trsm(E& e, Shape shape, Operand<T> A, Items<T> B, const int* info) {
-  const index_t n = A.items.rows, limit = e.trsm_limit(A, B);
-  if (n == 0 || B.cols == 0) return;
-  if (n <= limit) return e.trsm(shape, A, B, info);
-  const index_t k = halve(n, limit), rest = n - k;
-  const auto part = [&](index_t i, index_t j, index_t m, index_t w) { return Operand<T>{A.items.block(i, j, m, w), A.conj}; };
-  auto B1 = B.block(0, 0, k, B.cols), B2 = B.block(k, 0, rest, B.cols);
-  if (shape.lower) {
-    trsm(e, shape, part(0, 0, k, k), B1, info);           // B1 := A11^-1 B1
-    e.gemm(part(k, 0, rest, k), plain(B1), B2, info);     // B2 -= A21 B1
-    trsm(e, shape, part(k, k, rest, rest), B2, info);     // B2 := A22^-1 B2
-  } else {
-    trsm(e, shape, part(k, k, rest, rest), B2, info);     // B2 := A22^-1 B2
-    e.gemm(part(0, k, k, rest), plain(B2), B1, info);     // B1 -= A12 B2
-    trsm(e, shape, part(0, 0, k, k), B1, info);           // B1 := A11^-1 B1
-  }
+void trsm(E& e, Shape shape, Operand<T> A, Items<T> B, const int* info, const SolveTuning& tuning = {}) {
+  if (A.items.rows > 0 && B.cols > 0) Triangle<T, E>(e, shape, A, B, tuning).solve(B, info);
 }
 
 }  // namespace trifactor::dense

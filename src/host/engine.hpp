@@ -42,6 +42,24 @@ class HostEngine {
   index_t trsm_limit(const Operand<T>&, const Items<T>&) const {
     return std::numeric_limits<int>::max();
   }
+  // BLAS solves with a whole triangle: no other way is offered.
+  template <class T>
+  bool trsm_whole(Shape, Operand<T>, Items<T>, const int*, const SolveTuning&) {
+    return false;
+  }
+  template <class T>
+  index_t inverse_edge(const Operand<T>&, const Items<T>&, const SolveTuning&) const {
+    return 0;
+  }
+  template <class T>
+  index_t inverses_size(const Operand<T>&) const {
+    return 0;
+  }
+  template <class T>
+  void invert_blocks(Shape, Operand<T>, T*) {}
+  template <class T>
+  void trsm_inverted(Shape, Operand<T>, const T*, index_t, Items<T>, const int*) {}
+  index_t inverted_limit() const { return 0; }
   template <class T>
   void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
   template <class T>

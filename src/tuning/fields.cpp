@@ -39,7 +39,11 @@ constexpr Field lu_fields[] = {
     number<&LuTuning::leaf>("leaf", 1),
 };
 constexpr Field solve_fields[] = {
+    number<&SolveTuning::few>("few", 0),
+    number<&SolveTuning::invert>("invert", 0),
     number<&SolveTuning::nb>("nb", 1),
+    number<&SolveTuning::halve>("halve", 1),
+    number<&SolveTuning::columns>("columns", 1),
 };
 constexpr Field value_fields[] = {
     number<&ValueTuning::gpu_from>("gpu_from", 0),

@@ -23,7 +23,8 @@ constexpr Forced forced_paths[] = {
 
 // One launch for the whole matrix, and the same launch for the diagonal tiles of a blocked run.
 constexpr Forced forced_on_cuda[] = {
-    {"whole=0 persistent=2147483647", "persistent"},
+    {"whole=0 persistent=2147483647 squares=2147483647", "persistent"},
+    {"whole=0 persistent=2147483647 squares=0", "persistent"},
     {"whole=0 persistent=0 looking=right nb=128 leaf=128", "blocked right"},
     {"whole=0 persistent=0 looking=left nb=128 leaf=128", "blocked left"},
 };

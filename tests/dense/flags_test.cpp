@@ -13,7 +13,8 @@ class Flags : public ::testing::Test {
     if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
   }
   Random random;
-  const CholeskyOptions persistent{.tuning = "whole=0 persistent=2147483647"};
+  const CholeskyOptions persistent{.tuning = "whole=0 persistent=2147483647 squares=2147483647"};
+  const CholeskyOptions in_squares{.tuning = "whole=0 persistent=2147483647 squares=0"};
 
  private:
   ::testing::ScopedTrace trace_{__FILE__, __LINE__, "TRIFACTOR_TEST_SEED=" + std::to_string(test_seed())};
@@ -24,21 +25,23 @@ TYPED_TEST(Flags, RepeatBitwiseUnderStress) {
   using T = TypeParam;
   struct Case {
     Uplo uplo;
+    const CholeskyOptions& options;
     HostMatrix<T> A, expected;
   };
   Queue q = test_queue();
   std::vector<Case> cases;
   for (index_t n : {40, 64, 65, 100, 129, 200, 320, 511, 640, 1000})
-    for (Uplo uplo : both_uplos) {
-      const auto A = random_spd<T>(this->random, n, n % 3);  // odd and even leading dimensions
-      const auto result = factor_cholesky(q, uplo, A, this->persistent);
-      ASSERT_EQ(result.path, "persistent");
-      ASSERT_EQ(result.info, 0);
-      ASSERT_LT(cholesky_ratio(A, result.F, uplo), threshold) << "n=" << n;
-      cases.push_back({uplo, A, result.F});
-    }
+    for (Uplo uplo : both_uplos)
+      for (const CholeskyOptions* options : {&this->persistent, &this->in_squares}) {
+        const auto A = random_spd<T>(this->random, n, n % 3);  // odd and even leading dimensions
+        const auto result = factor_cholesky(q, uplo, A, *options);
+        ASSERT_EQ(result.path, "persistent");
+        ASSERT_EQ(result.info, 0);
+        ASSERT_LT(cholesky_ratio(A, result.F, uplo), threshold) << "n=" << n;
+        cases.push_back({uplo, *options, A, result.F});
+      }
   Queue queues[2] = {test_queue(), test_queue()};
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < 300; ++round) {
     const Case* both[2];
     std::vector<DeviceMatrix<T>> F;
     std::vector<DeviceArray<int>> info;
@@ -47,7 +50,7 @@ TYPED_TEST(Flags, RepeatBitwiseUnderStress) {
       F.emplace_back(queues[s], both[s]->A);
       info.emplace_back(queues[s], 1, garbage);
     }
-    for (int s = 0; s < 2; ++s) cholesky(queues[s], both[s]->uplo, F[s].view(), info[s].data(), this->persistent);
+    for (int s = 0; s < 2; ++s) cholesky(queues[s], both[s]->uplo, F[s].view(), info[s].data(), both[s]->options);
     for (int s = 0; s < 2; ++s) {
       queues[s].sync();
       ASSERT_EQ(info[s].download()[0], 0);
@@ -60,15 +63,16 @@ TYPED_TEST(Flags, RepeatBitwiseUnderStress) {
 TYPED_TEST(Flags, ManyRunsInARowGiveOneResult) {
   using T = TypeParam;
   Queue q = test_queue();
-  for (index_t n : {70, 200, 450}) {
+  for (index_t n : {70, 200, 450, 451}) {
+    const auto& options = n % 2 ? this->in_squares : this->persistent;
     const auto A = random_spd<T>(this->random, n);
-    const auto expected = factor_cholesky(q, Uplo::Lower, A, this->persistent);
+    const auto expected = factor_cholesky(q, Uplo::Lower, A, options);
     ASSERT_LT(cholesky_ratio(A, expected.F, Uplo::Lower), threshold);
     DeviceMatrix<T> given(q, A), F(q, A);
     DeviceArray<int> info(q, 1, garbage);
     for (int run = 0; run < 1000; ++run) {
       copy(q, given.view(), q, F.view());
-      cholesky(q, Uplo::Lower, F.view(), info.data(), this->persistent);
+      cholesky(q, Uplo::Lower, F.view(), info.data(), options);
       if (run % 100 == 99) {
         q.sync();
         ASSERT_EQ(info.download()[0], 0);

@@ -67,6 +67,11 @@ class Rows(BenchTest):
             self.assertEqual([(row["nrhs"], row["method"]) for row in rows], [(1, method), (7, method)])
             self.assertTrue(all(row["peer"] == "lapack" for row in rows))
 
+    def test_inverse_from_both_factors(self):
+        for method, peer in [("cholesky", "lapack"), ("lu", None)]:
+            (row,) = self.rows("inverse", "--n", "50", "--method", method)
+            self.assertEqual((row["method"], row["peer"]), (method, peer))
+
     def test_batches_of_every_kind(self):
         for kind in ["strided", "pointers"]:
             (row,) = self.rows("batch", "--n", "9", "--count", "50", "--kind", kind)

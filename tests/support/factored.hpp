@@ -50,10 +50,11 @@ Factored<T> factor_lu(Queue& q, const HostMatrix<T>& A, const LuOptions& options
 
 /// X with the factor F; info is what the solve is told.
 template <class T>
-HostMatrix<T> solve_cholesky(Queue& q, Uplo uplo, const HostMatrix<T>& F, const HostMatrix<T>& B, int info = 0) {
+HostMatrix<T> solve_cholesky(Queue& q, Uplo uplo, const HostMatrix<T>& F, const HostMatrix<T>& B, int info = 0,
+                             const SolveOptions& options = {}) {
   DeviceMatrix<T> L(q, F), X(q, B);
   DeviceArray<int> device_info(q, 1, info);
-  cholesky_solve(q, uplo, L.view(), X.view(), device_info.data());
+  cholesky_solve(q, uplo, L.view(), X.view(), device_info.data(), options);
   q.sync();
   EXPECT_TRUE(same_bits(L.download(), F)) << "the solve wrote to the factor";
   EXPECT_EQ(device_info.download()[0], info) << "the solve wrote to info";
@@ -61,10 +62,11 @@ HostMatrix<T> solve_cholesky(Queue& q, Uplo uplo, const HostMatrix<T>& F, const 
 }
 
 template <class T>
-HostMatrix<T> solve_lu(Queue& q, Op op, const Factored<T>& lu, const HostMatrix<T>& B, int info = 0) {
+HostMatrix<T> solve_lu(Queue& q, Op op, const Factored<T>& lu, const HostMatrix<T>& B, int info = 0,
+                       const SolveOptions& options = {}) {
   DeviceMatrix<T> F(q, lu.F), X(q, B);
   DeviceArray<int> device_info(q, 1, info), pivots(q, lu.pivots);
-  lu_solve(q, op, F.view(), pivots.data(), X.view(), device_info.data());
+  lu_solve(q, op, F.view(), pivots.data(), X.view(), device_info.data(), options);
   q.sync();
   EXPECT_TRUE(same_bits(F.download(), lu.F)) << "the solve wrote to the factors";
   EXPECT_EQ(device_info.download()[0], info) << "the solve wrote to info";

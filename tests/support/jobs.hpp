@@ -259,6 +259,7 @@ void for_every_job(Random& random, F f) {
   for (Uplo uplo : both_uplos) {
     f([&](Queue& q) { return cholesky_solve_job<T>(q, random, "cholesky_solve, small", uplo, 20, 2); });
     f([&](Queue& q) { return cholesky_solve_job<T>(q, random, "cholesky_solve, larger", uplo, 160, 40); });
+    f([&](Queue& q) { return cholesky_solve_job<T>(q, random, "cholesky_solve, few", uplo, 160, 2); });
     f([&](Queue& q) { return cholesky_inverse_job<T>(q, random, "cholesky_inverse, small", uplo, 20); });
     f([&](Queue& q) { return cholesky_inverse_job<T>(q, random, "cholesky_inverse, larger", uplo, 160); });
     f([&](Queue& q) { return log_det_job<T>(q, random, "cholesky_log_det", uplo, 70); });
@@ -269,6 +270,7 @@ void for_every_job(Random& random, F f) {
   for (Op op : all_ops) {
     f([&](Queue& q) { return lu_solve_job<T>(q, random, "lu_solve, small", op, 20, 2); });
     f([&](Queue& q) { return lu_solve_job<T>(q, random, "lu_solve, larger", op, 160, 40); });
+    f([&](Queue& q) { return lu_solve_job<T>(q, random, "lu_solve, few", op, 160, 1); });
   }
   f([&](Queue& q) { return lu_inverse_job<T>(q, random, "lu_inverse, small", 20); });
   f([&](Queue& q) { return lu_inverse_job<T>(q, random, "lu_inverse, larger", 160); });

@@ -200,7 +200,7 @@ TEST(TuningOverrides, AWrongOneNamesTheWordTheRuleAndTheFields) {
                             "interleaved=-1", "looking=up", "looking=", "looking=1", "looking=Left", "block=8",
                             "NB=8"}) {
     const auto message = message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, wrong); });
-    expect_parts(message, {'"' + std::string(wrong) + '"', "whole, persistent, interleaved, nb, leaf, looking", "cholesky"});
+    expect_parts(message, {'"' + std::string(wrong) + '"', "whole, persistent, squares, interleaved, nb, leaf, looking", "cholesky"});
   }
   expect_parts(message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, "leaf=4 nb=0"); }),
                {"\"nb=0\"", "nb must be a whole number of at least 1, not \"0\""});
@@ -230,7 +230,7 @@ TEST(TuningRows, AWrongLineNamesTheFileTheLineAndTheRule) {
       {"sm_90 cholesky f64 count<0 : nb=128", "no count fits"},
       {"sm_90 cholesky f64 :", "sets nothing"},
       {"sm_90 cholesky f64 : nb=0", "nb must be a whole number of at least 1, not \"0\""},
-      {"sm_90 solve f64 : leaf=8", "the fields of solve are nb"},
+      {"sm_90 solve f64 : leaf=8", "the fields of solve are few, invert, nb, halve, columns"},
       {"sm_90 cholesky f64 : nb=8 : leaf=8", "\":\""},
   };
   for (const auto& c : cases) {

@@ -46,6 +46,32 @@ void launch_swap_rows(void* stream, Items<T> A, const int* pivots, index_t n, in
          info);
 }
 
+inline constexpr int permute_threads = 256;
+
+/// Y := the rows of A permuted, or A := Y.
+template <class T>
+__global__ void __launch_bounds__(permute_threads)
+    permute_rows_kernel(Items<T> A, const int* p, bool backward, bool back, T* Y, const int* info) {
+  if (info && *info != 0) return;
+  const Tile<T> a = A.item(0);
+  const index_t i = index_t(blockIdx.x) * permute_threads + threadIdx.x;
+  if (i >= a.rows) return;
+  const index_t from = back || backward ? i : p[i], to = !back && backward ? p[i] : i;
+  for (index_t j = blockIdx.y; j < a.cols; j += gridDim.y) {
+    if (back)
+      a(i, j) = Y[i + j * a.rows];
+    else
+      Y[to + j * a.rows] = a(from, j);
+  }
+}
+
+template <class T>
+void launch_permute_rows(void* stream, Items<T> A, const int* p, bool backward, T* Y, const int* info) {
+  const dim3 grid(unsigned(ceil_div(A.rows, permute_threads)), unsigned(min(A.cols, index_t(65535))));
+  for (bool back : {false, true})
+    launch(stream, permute_rows_kernel<T>, grid, permute_threads, 0, A, p, backward, back, Y, info);
+}
+
 template <class T>
 __global__ void __launch_bounds__(det_threads)
     lu_det_kernel(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs) {
@@ -78,4 +104,5 @@ void launch_lu_det(void* stream, Items<const T> LU, const int* pivots, T* sign, 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                               \
   template void trifactor::cuda::launch_lu<T>(void*, Items<T>, int*, int*, index_t);                                   \
   template void trifactor::cuda::launch_swap_rows<T>(void*, Items<T>, const int*, index_t, index_t, bool, const int*); \
+  template void trifactor::cuda::launch_permute_rows<T>(void*, Items<T>, const int*, bool, T*, const int*);            \
   template void trifactor::cuda::launch_lu_det<T>(void*, Items<const T>, const int*, T*, Real<T>*);

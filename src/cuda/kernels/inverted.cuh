@@ -1,0 +1,265 @@
+// Solves with the inverses of a triangle's diagonal blocks: what is left of them is products.
+#pragma once
+
+#include <cuda/kernels/async.cuh>
+#include <cuda/kernels/diagonal.cuh>
+#include <cuda/kernels/launch.cuh>
+#include <cuda/kernels/mma.cuh>
+
+namespace trifactor::cuda {
+
+/// One block of threads for each diagonal block. Its inverse is left as A is stored, flipped or not, (edge, edge)
+/// without padding; behind it, a 1 where a product with it wants a step of refinement.
+template <class T>
+__global__ void __launch_bounds__(diagonal_threads) invert_kernel(Shape shape, Tile<const T> A, T* inverses) {
+  using Block = DiagonalShape<T>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  T *D = reinterpret_cast<T*>(raw), *V = D + Block::size;
+  auto* row_sums = reinterpret_cast<Real<T>*>(V + Block::size);
+  constexpr int edge = Block::edge;
+  const index_t b = blockIdx.x;
+  const bool refine = invert_diagonal(shape, A, b * edge, D, V, row_sums);
+  T* inverse = inverses + b * inverse_block_size<T>;
+  const bool down = A.row_stride == 1;
+  for (int t = int(threadIdx.x); t < edge * edge; t += diagonal_threads)
+    inverse[t] = V[down ? t / edge * Block::ld + t % edge : t % edge * Block::ld + t / edge];
+  if (threadIdx.x == 0) inverse[edge * edge] = T(refine ? 1 : 0);
+}
+
+template <class T>
+void launch_invert_blocks(void* stream, Shape shape, Operand<T> A, T* inverses) {
+  using Block = DiagonalShape<T>;
+  constexpr std::size_t bytes = 2 * Block::size * sizeof(T) + Block::edge * sizeof(Real<T>);
+  launch(stream, invert_kernel<T>, grid_for(ceil_div(A.items.rows, Block::edge)), diagonal_threads, bytes, shape,
+         A.items.item(0), inverses);
+}
+
+/// B := A^-1 B for strips of 8 N columns of B, each by one block that holds the strip in shared memory and streams the
+/// triangle through it. `across`: the rows of A, and of the inverses, are contiguous, not the columns.
+template <class T, int N, bool across>
+struct InvertedSolve {
+  using Block = DiagonalShape<T>;
+  static constexpr int edge = Block::edge, ld = Block::ld, threads = 128;
+  static constexpr int strip = 8 * N, strip_ld = strip + 4;
+  static constexpr int stages = N <= 2 ? 4 : 2;  // tiles in shared memory: one in use, the others on their way
+  static constexpr int row_tiles = edge / 16, col_parts = threads / 32 / row_tiles;  // how the warps share a tile
+  static constexpr int fragments = N / col_parts;                                    // of a warp, side by side
+  static_assert(fragments > 0);
+  using Fragment = FragmentRow<T, fragments>;
+
+  Shape shape;
+  Tile<const T> A;  // (n, n)
+  bool conj;        // conj(A) X = B is solved as A conj(X) = conj(B)
+  bool wide;        // lines of A start at multiples of 16 bytes
+  const T* inverses;
+  Tile<T> B;  // (n, columns)
+
+  static std::size_t bytes(index_t n) {
+    return (stages * std::size_t(Block::size) + std::size_t(ceil_div(n, edge) * edge) * strip_ld) * sizeof(T);
+  }
+  __device__ int blocks() const { return int((A.rows + edge - 1) / edge); }
+  __device__ const T* inverse(int i) const { return inverses + index_t(i) * inverse_block_size<T>; }
+  __device__ bool wants_refinement(int i) const { return real(inverse(i)[edge * edge]) != 0; }
+
+  /// S := a tile as it is stored, line by line, without waiting: lines of `most_fast` entries, `most_slow` of them,
+  /// zero beyond.
+  template <int width>
+  __device__ static void fetch(T* S, const T* lines, index_t across_stride, int most_fast, int most_slow) {
+    constexpr int line = edge / width, bytes = width * int(sizeof(T));
+    const int fast = int(threadIdx.x) % line * width;
+#pragma unroll 8
+    for (int slow = int(threadIdx.x) / line; slow < edge; slow += threads / line) {
+      const int inside = slow < most_slow ? max(0, min(width, most_fast - fast)) : 0;
+      copy_async<bytes>(shared_address(S + slow * ld + fast), inside > 0 ? lines + slow * across_stride + fast : lines,
+                        inside * int(sizeof(T)));
+    }
+  }
+  /// Tile (i, j) of A, or, where i = j, the inverse of the diagonal block.
+  __device__ void fetch_tile(T* S, int i, int j) const {
+    constexpr int width = 16 / int(sizeof(T));
+    if (i == j)
+      fetch<width>(S, inverse(i), edge, edge, edge);
+    else
+      fetch_from_A(S, i, j);
+  }
+  __device__ void fetch_from_A(T* S, int i, int j) const {
+    constexpr int width = 16 / int(sizeof(T));
+    const index_t r0 = index_t(i) * edge, c0 = index_t(j) * edge;
+    const index_t fast = across ? c0 : r0, slow = across ? r0 : c0, line = across ? A.row_stride : A.col_stride;
+    const int most_fast = int(min(index_t(edge), A.rows - fast)), most_slow = int(min(index_t(edge), A.rows - slow));
+    if (wide)
+      fetch<width>(S, A.data + fast + slow * line, line, most_fast, most_slow);
+    else
+      fetch<1>(S, A.data + fast + slow * line, line, most_fast, most_slow);
+  }
+
+  __device__ static int row0() { return int(threadIdx.x) / 32 % row_tiles * 16; }
+  __device__ static int col0() { return int(threadIdx.x) / 32 / row_tiles * fragments * 8; }
+
+  /// f -= tile X: the warp's rows of a tile, and its columns of the strip's rows X. Strips hold conjugates, so that
+  /// the tile routine for C -= A B^H serves.
+  __device__ static void subtract(Fragment& f, const T* tile, const T* X) {
+    if constexpr (!across) {
+      f.subtract_product(tile + row0(), ld, X + col0(), strip_ld, std::integral_constant<int, edge>{});
+    } else if constexpr (f64_mma<T>) {
+#if TRIFACTOR_F64_MMA
+      const int k = int(threadIdx.x) % 4, r = int(threadIdx.x) % 32 / 4;
+      const double *a = tile + (row0() + r) * ld + k, *x = X + k * strip_ld + col0() + r;
+#pragma unroll 4
+      for (int p = 0; p < edge; p += 4) {
+        const double a0 = -a[p], a1 = -a[8 * ld + p];
+#pragma unroll
+        for (int s = 0; s < fragments; ++s) mma_f64(f.v[s], a0, a1, x[p * strip_ld + 8 * s]);
+      }
+#endif
+    } else {
+      const T *a = tile + row0() * ld, *x = X + col0();
+#pragma unroll 4
+      for (int p = 0; p < edge; ++p) {
+        const T a0 = a[Fragment::row(0) * ld + p], a1 = a[Fragment::row(2) * ld + p];
+#pragma unroll
+        for (int s = 0; s < fragments; ++s) {
+          const T x0 = core::conj(x[p * strip_ld + 8 * s + Fragment::col(0)]);
+          const T x1 = core::conj(x[p * strip_ld + 8 * s + Fragment::col(1)]);
+          f.v[s][0] = minus_product(f.v[s][0], a0, x0), f.v[s][1] = minus_product(f.v[s][1], a0, x1);
+          f.v[s][2] = minus_product(f.v[s][2], a1, x0), f.v[s][3] = minus_product(f.v[s][3], a1, x1);
+        }
+      }
+    }
+  }
+  /// g(entry of X in shared memory, entry of f) for the warp's part.
+  template <class G>
+  __device__ static void for_part(Fragment& f, T* X, G g) {
+    f.for_each([&](int r, int c, T& v) { g(X[(row0() + r) * strip_ld + col0() + c], v); });
+  }
+
+  /// The strip := A's part of B, or back.
+  template <class G>
+  __device__ void for_strip(index_t first, T* strip_data, G g) const {
+    const int rows = blocks() * edge, rank = int(threadIdx.x);
+    const bool down = B.row_stride == 1;
+    for (int t = rank; t < rows * strip; t += threads) {
+      const int r = down ? t % rows : t / strip, c = down ? t / rows : t % strip;
+      g(r < A.rows && first + c < B.cols, index_t(r), first + c, strip_data[r * strip_ld + c]);
+    }
+  }
+
+  /// X := X + V (Y - D X), with Y, in `before`, what X was solved for: with the diagonal block and its inverse, which
+  /// go through the buffer `tile`.
+  __device__ void refine(int i, T* X, Fragment& before, T* tile) const {
+    fetch_from_A(tile, i, i);
+    copy_commit(), copy_wait<0>();
+    __syncthreads();  // the block is there, with what lies in the other triangle
+    for (int t = int(threadIdx.x); t < edge * edge; t += threads) {
+      const int slow = t / edge, fast = t % edge, r = across ? slow : fast, k = across ? fast : slow;
+      if (shape.lower ? k > r : k < r) tile[slow * ld + fast] = T(0);
+      if (r == k && (shape.unit || index_t(i) * edge + r >= A.rows)) tile[slow * ld + fast] = T(1);
+    }
+    __syncthreads();            // the triangle is alone
+    subtract(before, tile, X);  // Y - D X
+    Fragment x;
+    for_part(x, X, [](T& in, T& v) { v = core::conj(in); });
+    __syncthreads();  // X and the block are read
+    for_part(before, X, [](T& in, T& v) { in = core::conj(v); });
+    fetch_tile(tile, i, i);
+    copy_commit(), copy_wait<0>();
+    __syncthreads();  // the residual and the inverse are there
+    Fragment step;
+    step.clear();
+    subtract(step, tile, X);
+    __syncthreads();  // the residual is read
+#pragma unroll
+    for (int s = 0; s < fragments; ++s)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) x.v[s][e] = x.v[s][e] - step.v[s][e];
+    for_part(x, X, [](T& in, T& v) { in = core::conj(v); });
+  }
+
+  __device__ void solve(index_t first, T* shared) const {
+    T* S = shared + stages * Block::size;
+    const int all = blocks();
+    const auto place = [&](int t) { return shape.lower ? t : all - 1 - t; };
+    // Tiles come row by row of tiles, each row up to its diagonal.
+    int row = 0, col = 0, slot = 0;
+    const auto fetch_next = [&] {
+      if (row < all) fetch_tile(shared + slot * Block::size, place(row), place(col));
+      copy_commit();  // perhaps of nothing, so that the number of groups is that of tiles
+      slot = (slot + 1) % stages;
+      if (++col > row) ++row, col = 0;
+    };
+    for (int s = 0; s < stages - 1; ++s) fetch_next();
+    for_strip(first, S, [&](bool inside, index_t r, index_t c, T& x) {
+      x = inside ? conj_if(!conj, B(r, c)) : T(0);  // conjugated once more for the products
+    });
+    int now = 0;
+    for (int t = 0; t < all; ++t) {
+      T* X = S + place(t) * edge * strip_ld;  // (edge, strip), rows contiguous
+      Fragment f;
+      f.clear();
+      for (int u = 0; u <= t; ++u) {
+        T* tile = shared + now * Block::size;
+        now = (now + 1) % stages;
+        fetch_next();
+        copy_wait<stages - 1>();
+        __syncthreads();  // the tile is there, and so is what was written to the strip
+        if (u < t) {
+          subtract(f, tile, S + place(u) * edge * strip_ld);  // Y -= A(t, u) X(u)
+          if (u + 1 == t) for_part(f, X, [](T& in, T& v) { v = v + core::conj(in), in = core::conj(v); });
+        } else {
+          Fragment y;
+          for_part(y, X, [](T& in, T& v) { v = core::conj(in); });
+          f.clear();
+          subtract(f, tile, X);  // -X(t) = -V(t) Y
+          __syncthreads();       // Y is read
+          for_part(f, X, [](T& in, T& v) { in = core::conj(-v); });
+          if (wants_refinement(place(t))) {
+            __syncthreads();  // X is there, and the tile is read
+            refine(place(t), X, y, tile);
+          }
+        }
+        __syncthreads();  // the tile is read before it is overwritten, and this part of the strip is written
+      }
+    }
+    for_strip(first, S, [&](bool inside, index_t r, index_t c, T& x) {
+      if (inside) B(r, c) = conj_if(!conj, x);
+    });
+    __syncthreads();  // the strip is written out before the next one overwrites it
+  }
+};
+
+template <class T, int N, bool across>
+__global__ void __launch_bounds__(InvertedSolve<T, N, across>::threads)
+    inverted_kernel(InvertedSolve<T, N, across> solver, const int* info) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  if (info && *info != 0) return;
+  for (index_t first = index_t(blockIdx.x) * solver.strip; first < solver.B.cols;
+       first += index_t(gridDim.x) * solver.strip)
+    solver.solve(first, reinterpret_cast<T*>(raw));
+}
+
+template <class T>
+void launch_inverted(void* stream, int multiprocessors, Shape shape, Operand<T> A, const T* inverses, Items<T> B,
+                     const int* info) {
+  const Tile<const T> a = A.items.item(0);
+  const Tile<T> b = B.item(0);
+  const bool across = A.items.is_flipped;
+  const index_t line = across ? a.row_stride : a.col_stride;
+  const bool wide = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(line) * sizeof(T) % 16 == 0;
+  const auto go = [&]<int N, bool is_across>() {
+    using Solver = InvertedSolve<T, N, is_across>;
+    launch(stream, inverted_kernel<T, N, is_across>, grid_for(ceil_div(b.cols, Solver::strip)), Solver::threads,
+           Solver::bytes(a.rows), Solver{shape, a, A.conj, wide, inverses, b}, info);
+  };
+  constexpr int narrow = sizeof(T) > 8 ? 2 : 1, broad = sizeof(T) > 8 ? 2 : 4;
+  // Narrow strips while they all run at once: the chain of tiles is shorter in time.
+  if (b.cols <= 8 * narrow * multiprocessors)
+    across ? go.template operator()<narrow, true>() : go.template operator()<narrow, false>();
+  else
+    across ? go.template operator()<broad, true>() : go.template operator()<broad, false>();
+}
+
+}  // namespace trifactor::cuda
+
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                \
+  template void trifactor::cuda::launch_invert_blocks<T>(void*, Shape, Operand<T>, T*); \
+  template void trifactor::cuda::launch_inverted<T>(void*, int, Shape, Operand<T>, const T*, Items<T>, const int*);
