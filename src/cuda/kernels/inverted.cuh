@@ -45,7 +45,7 @@ struct InvertedSolve {
   static constexpr int row_tiles = edge / 16, col_parts = threads / 32 / row_tiles;  // how the warps share a tile
   static constexpr int fragments = N / col_parts;                                    // of a warp, side by side
   static_assert(fragments > 0);
-  using Fragment = FragmentRow<T, fragments>;
+  using Part = Fragment<T, fragments>;
 
   Shape shape;
   Tile<const T> A;  // (n, n)
@@ -98,39 +98,13 @@ struct InvertedSolve {
 
   /// f -= tile X: the warp's rows of a tile, and its columns of the strip's rows X. Strips hold conjugates, so that
   /// the tile routine for C -= A B^H serves.
-  __device__ static void subtract(Fragment& f, const T* tile, const T* X) {
-    if constexpr (!across) {
-      f.subtract_product(tile + row0(), ld, X + col0(), strip_ld, std::integral_constant<int, edge>{});
-    } else if constexpr (f64_mma<T>) {
-#if TRIFACTOR_F64_MMA
-      const int k = int(threadIdx.x) % 4, r = int(threadIdx.x) % 32 / 4;
-      const double *a = tile + (row0() + r) * ld + k, *x = X + k * strip_ld + col0() + r;
-#pragma unroll 4
-      for (int p = 0; p < edge; p += 4) {
-        const double a0 = -a[p], a1 = -a[8 * ld + p];
-#pragma unroll
-        for (int s = 0; s < fragments; ++s) mma_f64(f.v[s], a0, a1, x[p * strip_ld + 8 * s]);
-      }
-#endif
-    } else {
-      const T *a = tile + row0() * ld, *x = X + col0();
-#pragma unroll 4
-      for (int p = 0; p < edge; ++p) {
-        const T a0 = a[Fragment::row(0) * ld + p], a1 = a[Fragment::row(2) * ld + p];
-#pragma unroll
-        for (int s = 0; s < fragments; ++s) {
-          const T x0 = core::conj(x[p * strip_ld + 8 * s + Fragment::col(0)]);
-          const T x1 = core::conj(x[p * strip_ld + 8 * s + Fragment::col(1)]);
-          f.v[s][0] = minus_product(f.v[s][0], a0, x0), f.v[s][1] = minus_product(f.v[s][1], a0, x1);
-          f.v[s][2] = minus_product(f.v[s][2], a1, x0), f.v[s][3] = minus_product(f.v[s][3], a1, x1);
-        }
-      }
-    }
+  __device__ static void subtract(Part& f, const T* tile, const T* X) {
+    f.template subtract<edge, false, across>(tile + row0() * (across ? ld : 1), ld, X + col0(), strip_ld);
   }
   /// g(entry of X in shared memory, entry of f) for the warp's part.
   template <class G>
-  __device__ static void for_part(Fragment& f, T* X, G g) {
-    f.for_each([&](int r, int c, T& v) { g(X[(row0() + r) * strip_ld + col0() + c], v); });
+  __device__ static void for_part(Part& f, T* X, G g) {
+    f.change([&](int r, int c, T& v) { g(X[(row0() + r) * strip_ld + col0() + c], v); });
   }
 
   /// The strip := A's part of B, or back.
@@ -146,7 +120,7 @@ struct InvertedSolve {
 
   /// X := X + V (Y - D X), with Y, in `before`, what X was solved for: with the diagonal block and its inverse, which
   /// go through the buffer `tile`.
-  __device__ void refine(int i, T* X, Fragment& before, T* tile) const {
+  __device__ void refine(int i, T* X, Part& before, T* tile) const {
     fetch_from_A(tile, i, i);
     copy_commit(), copy_wait<0>();
     __syncthreads();  // the block is there, with what lies in the other triangle
@@ -157,21 +131,21 @@ struct InvertedSolve {
     }
     __syncthreads();            // the triangle is alone
     subtract(before, tile, X);  // Y - D X
-    Fragment x;
+    Part x;
     for_part(x, X, [](T& in, T& v) { v = core::conj(in); });
     __syncthreads();  // X and the block are read
     for_part(before, X, [](T& in, T& v) { in = core::conj(v); });
     fetch_tile(tile, i, i);
     copy_commit(), copy_wait<0>();
     __syncthreads();  // the residual and the inverse are there
-    Fragment step;
+    Part step;
     step.clear();
     subtract(step, tile, X);
     __syncthreads();  // the residual is read
 #pragma unroll
     for (int s = 0; s < fragments; ++s)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) x.v[s][e] = x.v[s][e] - step.v[s][e];
+      for (int e = 0; e < 4; ++e) x.set(s, e, x.get(s, e) - step.get(s, e));
     for_part(x, X, [](T& in, T& v) { in = core::conj(v); });
   }
 
@@ -194,7 +168,7 @@ struct InvertedSolve {
     int now = 0;
     for (int t = 0; t < all; ++t) {
       T* X = S + place(t) * edge * strip_ld;  // (edge, strip), rows contiguous
-      Fragment f;
+      Part f;
       f.clear();
       for (int u = 0; u <= t; ++u) {
         T* tile = shared + now * Block::size;
@@ -206,7 +180,7 @@ struct InvertedSolve {
           subtract(f, tile, S + place(u) * edge * strip_ld);  // Y -= A(t, u) X(u)
           if (u + 1 == t) for_part(f, X, [](T& in, T& v) { v = v + core::conj(in), in = core::conj(v); });
         } else {
-          Fragment y;
+          Part y;
           for_part(y, X, [](T& in, T& v) { v = core::conj(in); });
           f.clear();
           subtract(f, tile, X);  // -X(t) = -V(t) Y

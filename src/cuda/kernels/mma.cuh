@@ -155,6 +155,21 @@ struct Fragment {
       for (int e = 0; e < 4; ++e) set(s, e, f(row(e), 8 * s + col(e)));
   }
 
+  /// f(row, column, value), which f may change.
+  template <class F>
+  __device__ void change(F f) {
+#pragma unroll
+    for (int s = 0; s < N; ++s)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        T v = get(s, e);
+        f(row(e), 8 * s + col(e), v);
+        set(s, e, v);
+      }
+  }
+  __device__ void clear() {
+    fill([](int, int) { return T(0); });
+  }
   __device__ void negate() {
 #pragma unroll
     for (int s = 0; s < N; ++s)
@@ -195,12 +210,13 @@ struct Fragment {
     }
   }
 
-  /// this -= A B^H, or conj(A) B^T if `first`; A (16, depth), B (8 N, depth)
-  template <int depth, bool first>
+  /// this -= A B^H, or conj(A) B^T if `first`; A (16, depth), which may lie by rows, B (8 N, depth)
+  template <int depth, bool first, bool by_rows = false>
   __device__ void subtract(const T* A, int lda, const T* B, int ldb) {
     const int lane = int(threadIdx.x) % 32;
     if constexpr (tensor<T>) {
-      const T *a = A + lane % 4 * lda + lane / 4, *b = B + lane % 4 * ldb + lane / 4;
+      const int down = by_rows ? lda : 1, right = by_rows ? 1 : lda;
+      const T *a = A + lane % 4 * right + lane / 4 * down, *b = B + lane % 4 * ldb + lane / 4;
       TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
       constexpr bool two = depth >= 8;
 #pragma unroll
@@ -209,7 +225,7 @@ struct Fragment {
         for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
 #pragma unroll
       for (int p = 0; p < depth; p += 4) {
-        const T a0 = a[p * lda], a1 = a[p * lda + 8];
+        const T a0 = a[p * right], a1 = a[p * right + 8 * down];
 #pragma unroll
         for (int s = 0; s < N; ++s) {
           if (two && p % 8 == 4) tensor_subtract<first>(other[s], a0, a1, b[p * ldb + 8 * s]);
@@ -222,10 +238,12 @@ struct Fragment {
 #pragma unroll
           for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
     } else {
-      const T *a = A + lane % 4 * 4, *b = B + lane / 4;
+      const T *a = A + lane % 4 * 4 * (by_rows ? lda : 1), *b = B + lane / 4;
 #pragma unroll 8
       for (int p = 0; p < depth; ++p) {
-        const auto x = *reinterpret_cast<const EntryVector<T, 4>*>(a + p * lda);
+        EntryVector<T, 4> x;
+        if constexpr (by_rows) x = {{a[p], a[p + lda], a[p + 2 * lda], a[p + 3 * lda]}};
+        else x = *reinterpret_cast<const EntryVector<T, 4>*>(a + p * lda);
 #pragma unroll
         for (int s = 0; s < N; ++s) {
           const T y = conj_if(!first, b[p * ldb + 8 * s]);

@@ -9,6 +9,7 @@
 // are resident: a hang is impossible.
 #pragma once
 
+#include <cuda/kernels/async.cuh>
 #include <cuda/kernels/flags.cuh>
 #include <cuda/kernels/launch.cuh>
 #include <cuda/kernels/mma.cuh>
@@ -51,21 +52,11 @@ struct InverseShape {
   __device__ static LeftOperand<T> operand(const T* inverses, int b) { return {inverses + b * next, down, right}; }
 };
 
-__device__ inline unsigned shared_address(const void* p) { return unsigned(__cvta_generic_to_shared(p)); }
 __device__ inline void copy_async_if(bool wanted, unsigned shared, const void* global) {  // 16 bytes, without a branch
   asm volatile("{ .reg .pred p; setp.ne.b32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(shared),
                "l"(global), "r"(int(wanted))
                : "memory");
 }
-template <int bytes>
-__device__ inline void copy_async(unsigned shared, const void* global, int inside) {  // the rest becomes zero
-  if constexpr (bytes == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(inside) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(bytes), "r"(inside)
-                 : "memory");
-}
-__device__ inline void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Waits until at most `pending` of the latest groups are under way; 0 to 4.
 __device__ inline void copy_wait(int pending) {
   switch (pending) {
@@ -365,7 +356,7 @@ template <class T>
 __device__ void solve_block(T* X, LeftOperand<T> inverse) {
   using Shape = GridShape<T>;
   Fragment<T, 1> f;  // transposed
-  f.fill([](int, int) { return T(0); });
+  f.clear();
   f.template subtract<true>(inverse, X, Shape::ld);
   __syncwarp();  // everyone has read the block
   f.for_each([&](int c, int r, T v) { X[c * Shape::ld + r] = -v; });
@@ -404,7 +395,7 @@ struct Strip {
     x[b].for_each([&](int c, int r, T v) { Xb[c * ldx + r] = v; });
     __syncwarp();  // the columns are up to date
     Fragment<T, N> f;
-    f.fill([](int, int) { return T(0); });
+    f.clear();
     f.template subtract<true>(own, Xb, ldx);
     f.negate();
     x[b] = f;
@@ -480,7 +471,7 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
   g.fetch_tile(P, 0, 0);
   if (tiles > 1) g.fetch_tile(X, 1, 0);
   copy_commit();
-  copy_wait(0);
+  copy_wait<0>();
   __syncthreads();  // the first tiles are there
   complete(P, 0);
   __syncthreads();  // with the diagonal
@@ -542,7 +533,7 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
       __syncthreads();  // tile (k+1, k) is there to be fetched
     }
     if (!asked) g.fetch_tile(X, k + 1, k), copy_commit();
-    copy_wait(0);
+    copy_wait<0>();
     __syncthreads();  // it is here
     if (warp == 7) {
       if (!wait) publish(g, P, inverses, k, blocks - 1);
@@ -555,7 +546,7 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
       if (k > 0) wait_for_all(g.flags.handed_diagonal + k + 1, Shape::warps);
       g.template fetch_tile<fetchers>(D, k + 1, k + 1, rank - 5 * 32);
       copy_commit();
-      copy_wait(0);
+      copy_wait<0>();
     }
     __syncthreads();  // tile (k+1, k) is solved, tile (k+1, k+1) is here
     complete(D, k + 1);
@@ -642,7 +633,7 @@ __device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, 
     if (rank == 0) wait_for(g.flags.factored + j, b + 1);
     __syncthreads();  // columns of the diagonal tile are final
     g.template fetch_columns<16>(L, j, j, 16 * b), g.fetch_inverses(inverses, j, b, 1), copy_commit();
-    copy_wait(0);
+    copy_wait<0>();
     __syncthreads();  // they are here
     if (warp < Shape::shares) strip.solve(b, L, inverses);
   }
@@ -680,7 +671,7 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
   if (rank == 0) wait_for(g.flags.factored + j, Shape::blocks), wait_for(g.flags.final + j + 1, (j + 1) * Shape::shares);
   __syncthreads();  // both are final, and X is complete
   g.fetch_tile(L, j, j), g.fetch_inverses(inverses, j), g.fetch_tile(below, j + 1, j), copy_commit();
-  copy_wait(0);
+  copy_wait<0>();
   __syncthreads();  // they are here
   const auto release = [&] {
     __syncthreads();  // all warps have written
@@ -704,7 +695,7 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
   if (rank == 0) wait_for(g.flags.factored + j + 1, Shape::blocks);
   __syncthreads();  // the second diagonal tile is final, the first is used
   g.fetch_tile(L, j + 1, j + 1), g.fetch_inverses(inverses, j + 1), copy_commit();
-  copy_wait(0);
+  copy_wait<0>();
   __syncthreads();  // it is here
   finish(right, j + 1);
 }
