@@ -269,6 +269,9 @@ struct Product {
   // On tensor cores a warp holds 16 rows_of x 8 cols_of entries and the warps lie in `down` rows of them.
   static constexpr int warps = 8, down = M == 128 ? 2 : M == 64 ? 4 : 2;
   static constexpr int rows_of = M / down / 16, cols_of = M / (warps / down) / 8;
+  // A lane's rows, and its columns of two neighbouring fragments, are neighbours where one load can bring both: the order
+  // of rows and columns within a product is free.
+  static constexpr bool paired = columns && sizeof(T) <= 8 && cols_of % 2 == 0;
   // Elsewhere a thread holds reach x reach entries, in groups of what one load brings where operands lie by columns.
   static constexpr int reach = M / 16, load = 16 / int(sizeof(T)), group = columns ? min(load, reach) : 1;
 
@@ -287,8 +290,9 @@ struct Product {
     const int t = int(threadIdx.x);
     if constexpr (tensor<T>) {
       const int lane = t % 32, warp = t / 32;
-      const T* a = A + L::at(warp % down * 16 * rows_of + lane / 4, lane % 4);
-      const T* b = B + L::at(warp / down * 8 * cols_of + lane / 4, lane % 4);
+      static_assert(L::columns == columns);
+      const T* a = A + L::at(warp % down * 16 * rows_of + lane / 4 * (paired ? 2 : 1), lane % 4);
+      const T* b = B + L::at(warp / down * 8 * cols_of + lane / 4 * (paired ? 2 : 1), lane % 4);
       // Sums of floats are cut off, not rounded, inside the tensor cores: long ones are added up outside.
       constexpr bool rounded = sizeof(Real<T>) == 4;
       TensorEntries<T> part[rounded ? rows_of * cols_of : 1];
@@ -299,10 +303,21 @@ struct Product {
       T x[2][rows_of][2], y[2][cols_of];  // of this step, and of the next
       const auto read = [&](int p) {
         const int to = p / 4 % 2;
+        using Pair = EntryVector<T, paired ? 2 : 1>;
+        const auto pair = [](const T* p) { return *reinterpret_cast<const Pair*>(p); };
 #pragma unroll
-        for (int j = 0; j < cols_of; ++j) y[to][j] = b[L::at(8 * j, p)];
+        for (int j = 0; j < cols_of; j += paired ? 2 : 1) {
+          const Pair v = pair(b + L::at(8 * j, p));
+          y[to][j] = v.v[0];
+          if constexpr (paired) y[to][j + 1] = v.v[1];
+        }
 #pragma unroll
-        for (int i = 0; i < rows_of; ++i) x[to][i][0] = a[L::at(16 * i, p)], x[to][i][1] = a[L::at(16 * i + 8, p)];
+        for (int i = 0; i < rows_of; ++i) {
+          const Pair v = pair(a + L::at(16 * i, p));
+          x[to][i][0] = v.v[0];
+          if constexpr (paired) x[to][i][1] = v.v[1];
+          else x[to][i][1] = a[L::at(16 * i + 8, p)];
+        }
       };
       read(0);
 #pragma unroll
@@ -367,11 +382,11 @@ struct Product {
   /// The first entry of this thread; visit calls f(index, entry, rows from there, columns from there) for each.
   __device__ static int first_row() {
     const int t = int(threadIdx.x);
-    return tensor<T> ? t / 32 % down * 16 * rows_of + t % 32 / 4 : t % 16 * group;
+    return tensor<T> ? t / 32 % down * 16 * rows_of + t % 32 / 4 * (paired ? 2 : 1) : t % 16 * group;
   }
   __device__ static int first_col() {
     const int t = int(threadIdx.x);
-    return tensor<T> ? t / 32 / down * 8 * cols_of + t % 4 * 2 : t / 16 * group;
+    return tensor<T> ? t / 32 / down * 8 * cols_of + t % 4 * (paired ? 4 : 2) : t / 16 * group;
   }
   __device__ T get(int i, int e) const {
     if constexpr (tensor<T>) return c[i].get(e);
@@ -389,7 +404,9 @@ struct Product {
 #pragma unroll
         for (int e = 0; e < 4; ++e)
 #pragma unroll
-          for (int i = 0; i < rows_of; ++i) f(i * cols_of + j, e, 16 * i + e / 2 * 8, 8 * j + e % 2);
+          for (int i = 0; i < rows_of; ++i)
+            f(i * cols_of + j, e, 16 * i + e / 2 * (paired ? 1 : 8),
+              paired ? j / 2 * 16 + e % 2 * 2 + j % 2 : 8 * j + e % 2);
     } else {
 #pragma unroll
       for (int s = 0; s < reach; ++s)

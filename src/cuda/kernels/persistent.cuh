@@ -642,7 +642,7 @@ __device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, 
   if (rank == 0) add_release(g.flags.final + i, Shape::shares);
 }
 
-/// Tiles (2 I, 2 J) to (2 I + 1, 2 J + 1).
+/// Tiles (2 I, 2 J) to (2 I + 1, 2 J + 1). Next to the diagonal, the one that the chain takes over is handed to it.
 template <class T, bool down>
 __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J, T* shared, T* inverses) {
   using Shape = GridShape<T>;
@@ -665,39 +665,51 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
         [&](int lane) { return lane < 2 ? min(i + lane, g.tiles() - 1) : j + lane % 2; });
     sum.for_each([&](int r, int c, T v) { X[c * ld + r] = v; });
   }
-  T *L = X + 2 * edge * ld, *below = L + tile;  // the diagonal tile, and tile (j+1, j)
-  T* left = X + 8 * strips * warp;
+  T *L = X + 2 * edge * ld, *below = L + tile;  // a diagonal tile, and tile (j+1, j)
+  T *left = X + 8 * strips * warp, *right = left + edge * ld;  // this warp's rows of both tile columns
   const int row = i * edge + 8 * strips * warp;
-  if (rank == 0) wait_for(g.flags.factored + j, Shape::blocks), wait_for(g.flags.final + j + 1, (j + 1) * Shape::shares);
-  __syncthreads();  // both are final, and X is complete
-  g.fetch_tile(L, j, j), g.fetch_inverses(inverses, j), g.fetch_tile(below, j + 1, j), copy_commit();
-  copy_wait<0>();
-  __syncthreads();  // they are here
-  const auto release = [&] {
-    __syncthreads();  // all warps have written
-    if (warp == Shape::warps - 1 && rank % 32 < 2) add_release(g.flags.final + i + rank % 32, Shape::shares);
-  };
+  const bool near = I == J + 1, upper = warp < Shape::warps / 2;  // upper: rows of tile row i
   const auto finish = [&](T* mine, int column) {
     Strip<T, strips> strip(mine, ld);
     strip.solve(L, inverses);
     store_strip(g, strip.x, row, column * edge);
-    release();
   };
+  if (rank == 0) wait_for(g.flags.factored + j, Shape::blocks);
+  __syncthreads();  // the diagonal tile is final, and X is complete
+  g.fetch_tile(L, j, j), g.fetch_inverses(inverses, j), copy_commit();
+  copy_wait<0>();
+  __syncthreads();  // it is here
   finish(left, j);
-  T* right = left + edge * ld;  // the other columns, less what the solved ones bring
+  if (rank == 0) wait_for(g.flags.final + j + 1, (j + 1) * Shape::shares);
+  __syncthreads();  // the left column is solved, and tile (j+1, j) is final
+  g.fetch_tile(below, j + 1, j), copy_commit();
+  const auto release = [&](int first) {  // the tiles of a column, of rows that may not exist, too
+    if (warp == Shape::warps - 1 && rank % 32 >= first && rank % 32 < 2)
+      add_release(g.flags.final + i + rank % 32, Shape::shares);
+  };
+  copy_wait<0>();
+  __syncthreads();  // it is here
+  release(0);
+  Fragment<T, strips> x[Shape::blocks];  // the right column, less what the left one brings
 #pragma unroll
   for (int b = 0; b < Shape::blocks; ++b) {
-    Fragment<T, strips> x;
-    x.fill([&](int c, int r) { return right[(16 * b + c) * ld + r]; });
-    x.template subtract<edge, true>(below + 16 * b, Shape::ld, left, ld);
-    x.for_each([&](int c, int r, T v) { right[(16 * b + c) * ld + r] = v; });
+    x[b].fill([&](int c, int r) { return right[(16 * b + c) * ld + r]; });
+    x[b].template subtract<edge, true>(below + 16 * b, Shape::ld, left, ld);
+    x[b].for_each([&](int c, int r, T v) { right[(16 * b + c) * ld + r] = v; });
+  }
+  if (near && upper) {  // tile (i, i-1) is handed to the chain
+    store_strip(g, x, row, (j + 1) * edge);
+    __syncwarp();  // all lanes have written
+    if (rank % 32 == 0) add_release(g.flags.handed + i, 2);
   }
   if (rank == 0) wait_for(g.flags.factored + j + 1, Shape::blocks);
   __syncthreads();  // the second diagonal tile is final, the first is used
   g.fetch_tile(L, j + 1, j + 1), g.fetch_inverses(inverses, j + 1), copy_commit();
   copy_wait<0>();
   __syncthreads();  // it is here
-  finish(right, j + 1);
+  if (!near || !upper) finish(right, j + 1);
+  __syncthreads();  // the right column is solved
+  release(near ? 1 : 0);
 }
 
 template <class T, bool down>
@@ -707,12 +719,12 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
   __shared__ int ticket;
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + Shape::shared_size;
   if (blockIdx.x == 0) return factor_chain(g, shared, inverses);
-  // Column j, of tiles or of squares: first the tiles that lead to the next diagonal tiles, then those below them.
-  // One tile column: (j+2, j), (j+2, j+1), (j+2, j+2). Two: these, then four of the next row.
+  // Column j, of tiles or of squares: first what leads to the next diagonal tiles, then what lies below. Of tiles these
+  // are (j+2, j), (j+2, j+1), (j+2, j+2); of squares the one next to the diagonal and three tiles of the next one on it.
   const int tiles = g.tiles(), width = g.squares ? 2 : 1, columns = (tiles + width - 1) / width;
   const auto leading = [&](int j) {
     const int rows = tiles - (width * j + 2);
-    return rows <= 0 ? 0 : width == 1 || rows == 1 ? 3 : 7;
+    return rows <= 0 ? 0 : width == 1 ? 3 : rows == 1 ? 2 : 4;
   };
   const auto below = [&](int j) { return max(0, columns - j - (width == 1 ? 3 : 2)); };
   int j = 0, before = 0;  // tickets of the columns before j
@@ -724,11 +736,13 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
     while (j < columns && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
     if (j >= columns) return;
     const int place = t - before, lower = place - leading(j);
-    if (lower >= 0 && g.squares) {
-      take_square(g, j + 2 + lower, j, shared, inverses);
+    if (g.squares && (place == 0 || lower >= 0)) {
+      take_square(g, place == 0 ? j + 1 : j + 2 + lower, j, shared, inverses);
     } else {
-      const int row = width * j + 2 + (lower < 0 ? place / 3 - place / 6 : 1 + lower);
-      take_tile(g, row, width * j + (lower < 0 ? place % 3 + (place == 6 ? 3 : 0) : 0), shared, inverses);
+      const int next = width * j + 2;  // the row of the next diagonal tile
+      const int row = g.squares ? next + place / 2 : next + (lower < 0 ? 0 : 1 + lower);
+      const int col = g.squares ? next + place / 3 : j + (lower < 0 ? place : 0);
+      take_tile(g, row, col, shared, inverses);
     }
   }
 }
