@@ -49,7 +49,8 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // skip[b] = info[b], or -1 where the sizes of a ragged item of C or A are impossible or the two do not fit.
   e.check_solve(C, A, read_info, info);
 
-  // Cholesky of whole items as one operation, if the engine has one for this batch: true when it was done.
+  // Cholesky of whole items as one operation, which also resets info, if the engine has one for this batch: true when it
+  // was done.
   { e.cholesky_whole(A, info, cholesky_tuning) } -> std::same_as<bool>;
   // Cholesky of the lower triangle of a window of order <= tile_limit; a failure at its column c sets info to k + c + 1.
   e.cholesky_tile(A, info, k);

@@ -252,6 +252,7 @@ template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
   if (A.rows <= min(tuning.whole, block_limit<T>)) {
     set_path(A.rows <= 32 ? "warp" : "block");
+    reset_info(A, true, info);
     if (arena().planning()) return true;
     const Traced traced(*this, "cholesky_whole", A.rows, A.cols);
     launch_cholesky(stream_, A, info, 0);
@@ -259,24 +260,24 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   }
   if (!one_strided(A) || A.rows > tuning.persistent) return false;
   set_path("persistent");
-  cholesky_persistent(A, A.rows >= tuning.squares, info, 0);
+  cholesky_persistent(A, A.rows >= tuning.squares, true, info, 0);
   return true;
 }
 template <class T>
 void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   constexpr index_t one_block = 64;  // from here on, one matrix is faster on several multiprocessors
-  if (one_strided(A) && A.rows > one_block) return cholesky_persistent(A, false, info, first);
+  if (one_strided(A) && A.rows > one_block) return cholesky_persistent(A, false, false, info, first);
   if (arena().planning()) return;
   const Traced traced(*this, "cholesky_tile", A.rows, A.cols);
   launch_cholesky(stream_, A, info, first);
 }
 template <class T>
-void CudaEngine::cholesky_persistent(Items<T> A, bool squares, int* info, index_t first) {
+void CudaEngine::cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first) {
   auto inverses = arena().take<T>(persistent_inverse_count<T>(A.rows));
   auto flags = arena().take<int>(persistent_flag_count<T>(A.rows));
   if (arena().planning()) return;
   const Traced traced(*this, "cholesky_persistent", A.rows, A.cols);
-  launch_persistent(stream_, multiprocessors_, A, squares, info, first, inverses.data(), flags.data());
+  launch_persistent(stream_, multiprocessors_, A, squares, resets, info, first, inverses.data(), flags.data());
 }
 template <class T>
 void CudaEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {

@@ -132,7 +132,7 @@ class CudaEngine {
 
  private:
   template <class T>
-  void cholesky_persistent(Items<T> A, bool squares, int* info, index_t first);
+  void cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first);
   explicit CudaEngine(CudaEngine& main);  // its side lane
   void open_lane(void* borrowed_stream, bool borrowed);
   void close_lane() noexcept;

@@ -13,14 +13,14 @@ template <class T>
 void launch_cholesky(void* stream, Items<T> A, int* info, index_t first);
 
 // kernels/persistent.cuh: one matrix. Wants so many entries and ints of scratch memory, and a device that runs cooperative
-// launches. `squares`: in pieces of 2 x 2 tiles.
+// launches. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0, first.
 template <class T>
 index_t persistent_inverse_count(index_t n);
 template <class T>
 index_t persistent_flag_count(index_t n);
 template <class T>
-void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, int* info, index_t first,
-                       T* inverses, int* flags);
+void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
+                       index_t first, T* inverses, int* flags);
 
 // kernels/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory

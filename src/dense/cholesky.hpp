@@ -60,9 +60,9 @@ void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning,
 /// Factors the lower triangle of every item of A.
 template <class T, EngineFor<T> E>
 void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
+  if (A.rows > 0 && A.count > 0 && e.cholesky_whole(A, info, tuning)) return;
   e.reset_info(A, true, info);
   if (A.rows == 0 || A.count == 0) return;
-  if (e.cholesky_whole(A, info, tuning)) return;
   set_path("blocked ", tuning.looking == Looking::Left ? "left" : "right");
   NativePanel<E> panel(e);
   cholesky_blocked(e, A, info, tuning, panel);

@@ -67,6 +67,7 @@ template <class T>
 bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
   const index_t n = A.rows, count = A.count, lanes = interleaved_lanes<T>();
   if (n > tuning.whole) return false;
+  reset_info(A, true, info);
   const bool few = n > 32 && count < lanes * threads_;  // larger items: better one to a thread than some threads idle
   if (count == 1 || few || tuning.interleaved == 0 || (!A.ragged() && n > tuning.interleaved)) {
     set_path(count == 1 && n <= tile_order ? "tile" : "lapack");

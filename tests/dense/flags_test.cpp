@@ -41,7 +41,7 @@ TYPED_TEST(Flags, RepeatBitwiseUnderStress) {
         cases.push_back({uplo, *options, A, result.F});
       }
   Queue queues[2] = {test_queue(), test_queue()};
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 1300; ++round) {
     const Case* both[2];
     std::vector<DeviceMatrix<T>> F;
     std::vector<DeviceArray<int>> info;

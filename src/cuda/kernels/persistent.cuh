@@ -79,6 +79,7 @@ struct Grid {
   int n;
   bool aligned;  // every column, or row, starts at a multiple of 16 bytes
   bool squares;  // pieces are 2 x 2 tiles where they can be
+  bool resets;   // info, to 0
   T* inverses;   // of each 16 x 16 diagonal block, (16, 16) without padding
   GridFlags flags;
   int* info;
@@ -269,8 +270,9 @@ struct FactorScratch {
 /// hold the rows of the identity below it, which the same column operations turn into L^-H. Columns stay unscaled until
 /// the end, so that the time is that of one reciprocal after the other: every lane computes the next pivot for itself
 /// from what was sent around meanwhile. A single warp is bound by the number of its instructions, too: the strict upper
-/// triangle is carried along as garbage. Returns the first failed column + 1; what follows it is then garbage. Without
-/// `careful`, -1: D is as it was, since a pivot below the normal numbers needs care.
+/// triangle is carried along as garbage. Returns the first failed column + 1, or 0; what follows a failed one is garbage.
+/// Without `careful`, -1 where a pivot is not of a middling size, and D is as it was: squares and reciprocals may have
+/// overflowed.
 template <bool careful, class T>
 __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> scratch) {
   using Shape = GridShape<T>;
@@ -283,7 +285,8 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
   for (int c = 0; c < 16; ++c) a[c] = from[c * Shape::ld];
   // Column c before it is scaled goes around, with the diagonal entry after the next pivot's; two places save a barrier.
   T column[16];
-  R corner = R(0), square = R(0);
+  T next = T(0);  // the entry of the column that the next pivot needs
+  R corner = R(0);
   const auto send = [&](int c) {
     T* raw = scratch.column(c);
     if (own) raw[row] = a[c];
@@ -293,7 +296,7 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
     for (int q = c + 1; q < 16; ++q) column[q] = raw[q];
     if (c < 15) {
       corner = real(raw[16]);
-      square = real(column[c < 15 ? c + 1 : c] * conj(column[c < 15 ? c + 1 : c]));
+      next = column[c < 15 ? c + 1 : c];
     }
   };
   R d = real(D[0]);  // the pivot
@@ -308,9 +311,11 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
       t = a[c] * scale;
 #pragma unroll
       for (int q = c + 1; q < 16; ++q) before[q] = column[q] * scale;
-      if (c < 15) d = corner - real(before[c < 15 ? c + 1 : c] * conj(before[c < 15 ? c + 1 : c]));
+      if (c < 15) d = corner - real((next * scale) * conj(next * scale));
     } else {  // t divided by d: 1 / d = y (1 + p), and the products with y do not wait for p
-      const R p = reciprocal_correction(d, y), sy = square * y, rest = corner - sy;
+      // |next|^2 / d; the square of a float overflows too soon to be computed first, as it is of a double to save time.
+      const R sy = sizeof(R) == 4 ? real((next * y) * conj(next)) : real(next * conj(next)) * y;
+      const R p = reciprocal_correction(d, y), rest = corner - sy;
       const T ay = a[c] * y;
       d = rest - sy * p;
       y = rough_reciprocal(d);  // of the next column: its latency passes while this column is sent around
@@ -329,7 +334,8 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
   }
   __syncwarp();  // the pivots are visible; every lane judges one
   const R mine = real(scratch.pivots()[row]);
-  if (!careful && __any_sync(0xffffffffu, mine > R(0) && mine < Limits<R>::smallest)) return -1;
+  constexpr R least = sizeof(R) == 4 ? R(1e-30) : R(1e-100), most = sizeof(R) == 4 ? R(1e37) : R(1e100);
+  if (!careful && __any_sync(0xffffffffu, !(mine >= least && mine <= most))) return -1;
   const unsigned bad = __ballot_sync(0xffffffffu, !good_pivot(mine));
   const R root = careful ? reciprocal_sqrt(mine) : pivot_scale(mine);
   if (own) scratch.roots()[row] = T(root);
@@ -451,22 +457,23 @@ __device__ void publish(const Grid<T, down>& g, const T* P, const T* inverses, i
 }
 
 /// The chain. Tiles in shared memory: P is (k, k), X is (k+1, k), D is (k+1, k+1). Warp 0 factors while others update,
-/// warps 5 and 6 fetch the next tiles and warp 7 makes known what is final. Nobody competes with warp 0 in its part of
+/// some fetch the next tiles and warp 7 makes known what is final. Nobody competes with warp 0 in its part of
 /// the multiprocessor, so that warp 4 does next to nothing.
 template <class T, bool down>
 __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, T* inverses) {
   using Shape = GridShape<T>;
-  constexpr int ld = Shape::ld, blocks = Shape::blocks, edge = Shape::edge, fetchers = 64, strips_each = edge / 32;
+  constexpr int ld = Shape::ld, blocks = Shape::blocks, edge = Shape::edge, strips_each = edge / 32;
   static_assert(3 * Shape::tile_size + FactorScratch<T>::size <= Shape::shared_size);
   __shared__ int arrived[2];  // warps that have handed tile (k+1, k) over, as seen in step b, at b % 2
   T *P = shared, *X = P + Shape::tile_size, *D = X + Shape::tile_size;
   const FactorScratch<T> scratch(D + Shape::tile_size);
   const int tiles = g.tiles(), rank = int(threadIdx.x), warp = rank / 32, lane = rank % 32;
-  const bool fetches = warp == 5 || warp == 6;
+  const bool asks = warp == 2 || warp == 3 || warp == 5 || warp == 6;  // for X; warps 5 and 6 for D
   const auto complete = [&](T* S, int k) {  // beyond the last column lies the identity
     const int r = g.n - k * edge + rank;
     if (r < edge) S[r * (ld + 1)] = T(1);
   };
+  if (g.resets && rank == 0) *g.info = 0;
   scratch.fill();
   g.fetch_tile(P, 0, 0);
   if (tiles > 1) g.fetch_tile(X, 1, 0);
@@ -500,7 +507,7 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
         if (lane == 0 && b == 0 && k > 0) add_release(g.flags.final + k, Shape::shares);  // tile (k, k-1)
       } else {
         if (warp == 7 && b > 0) publish(g, P, inverses, k, b - 1);
-        if (fetches && ask) g.template fetch_tile<fetchers>(X, k + 1, k, rank - 5 * 32), copy_commit();
+        if (asks && ask) g.template fetch_tile<128>(X, k + 1, k, rank - (warp < 4 ? 2 : 3) * 32), copy_commit();
         // Not warp 4, which shares the part of the multiprocessor that warp 0 runs in: tensor-core products there would
         // hold up its arithmetic tenfold. Not warp 7, which waits for memory. What the old X brings to columns that are
         // not wanted yet is subtracted one step later.
@@ -542,9 +549,9 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
       Strip<T, strips_each> strip(X + row, ld);
       strip.solve(P, inverses);
       store_strip(g, strip.x, (k + 1) * edge + row, k * edge);
-    } else if (fetches) {
+    } else if (asks) {
       if (k > 0) wait_for_all(g.flags.handed_diagonal + k + 1, Shape::warps);
-      g.template fetch_tile<fetchers>(D, k + 1, k + 1, rank - 5 * 32);
+      g.template fetch_tile<64>(D, k + 1, k + 1, rank - 5 * 32);
       copy_commit();
       copy_wait<0>();
     }
@@ -769,8 +776,8 @@ void launch_persistent(cudaStream_t stream, unsigned blocks, Grid<T, down> grid)
 }
 
 template <class T>
-void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, int* info, index_t first,
-                       T* inverses, int* ints) {
+void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
+                       index_t first, T* inverses, int* ints) {
   const index_t tiles = ceil_div(A.rows, GridShape<T>::edge);
   const auto s = static_cast<cudaStream_t>(stream);
   check(cudaMemsetAsync(ints, 0, std::size_t(persistent_flag_count<T>(A.rows)) * sizeof(int), s), "cudaMemsetAsync");
@@ -783,9 +790,11 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
   const index_t stride = down ? a.col_stride : a.row_stride;
   const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
   if (down)
-    launch_persistent(s, blocks, Grid<T, true>{a.data, stride, int(A.rows), aligned, squares, inverses, flags, info, first});
+    launch_persistent(
+        s, blocks, Grid<T, true>{a.data, stride, int(A.rows), aligned, squares, resets, inverses, flags, info, first});
   else
-    launch_persistent(s, blocks, Grid<T, false>{a.data, stride, int(A.rows), aligned, squares, inverses, flags, info, first});
+    launch_persistent(
+        s, blocks, Grid<T, false>{a.data, stride, int(A.rows), aligned, squares, resets, inverses, flags, info, first});
 }
 
 }  // namespace trifactor::cuda
@@ -793,4 +802,4 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                         \
   template trifactor::index_t trifactor::cuda::persistent_flag_count<T>(index_t); \
   template trifactor::index_t trifactor::cuda::persistent_inverse_count<T>(index_t); \
-  template void trifactor::cuda::launch_persistent<T>(void*, int, Items<T>, bool, int*, index_t, T*, int*);
+  template void trifactor::cuda::launch_persistent<T>(void*, int, Items<T>, bool, bool, int*, index_t, T*, int*);
