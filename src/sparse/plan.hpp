@@ -1,0 +1,43 @@
+// What the analysis of a sparse matrix leaves to the numeric phases: plain data, independent of scalar and backend.
+#pragma once
+
+#include <trifactor/types.hpp>
+
+#include <vector>
+
+namespace trifactor::sparse {
+
+/// The factor L of P A P^T, cut into fronts. Columns are numbered in a postorder of the elimination tree, after the
+/// fill-reducing permutation. A front is a supernode: neighbouring columns that share their rows below.
+struct Plan {
+  index_t n = 0;
+  std::vector<index_t> permutation;  // column j here is column permutation[j] of the matrix
+  std::vector<index_t> inverse;      // of the permutation
+
+  index_t fronts() const { return index_t(parent.size()); }
+  std::vector<index_t> first;      // fronts + 1: front s owns columns [first[s], first[s + 1])
+  std::vector<index_t> parent;     // of each front, a later one; -1 for a root
+  std::vector<index_t> row_start;  // fronts + 1, into rows
+  std::vector<index_t> rows;       // of each front, ascending: its own columns, then the rows below them
+  std::vector<index_t> place;      // parallel to rows: for a row below, its place among the rows of the parent; else -1
+  std::vector<index_t> factor_start;  // fronts + 1: front s is (rows, columns) column-major without padding from here on
+
+  index_t row_count(index_t s) const { return row_start[s + 1] - row_start[s]; }
+  index_t col_count(index_t s) const { return first[s + 1] - first[s]; }
+
+  // Levels: fronts whose children all lie in earlier levels.
+  std::vector<index_t> level_start;   // levels + 1, into level_fronts
+  std::vector<index_t> level_fronts;
+
+  // Where the values that are given go: entry k is added to factor[target[k]]; ~target[k] where it is negative: the
+  // same, conjugated, since the entry lies in the upper triangle here; ignored: `nowhere`.
+  static constexpr index_t nowhere = index_t(1) << 62;
+  std::vector<index_t> target;
+
+  index_t factor_entries = 0;   // factor_start.back()
+  index_t stack_entries = 0;    // most entries of update matrices, (rows - columns)^2 each, alive at once in postorder
+  index_t factor_nonzeros = 0;  // of L without what amalgamation added
+  double flops = 0;             // of the factorization, multiplications and additions, real arithmetic
+};
+
+}  // namespace trifactor::sparse
