@@ -35,7 +35,9 @@ __device__ inline void mma(float (&c)[4], TwoParts a0, TwoParts a1, TwoParts b) 
   mma_tf32(c, a0.high, a1.high, b.low);
   mma_tf32(c, a0.high, a1.high, b.high);
 }
-__device__ inline void mma(float (&c)[4], float a0, float a1, float b) { mma(c, TwoParts(a0), TwoParts(a1), TwoParts(b)); }
+__device__ inline void mma(float (&c)[4], float a0, float a1, float b) {
+  mma(c, TwoParts(a0), TwoParts(a1), TwoParts(b));
+}
 #else
 #define TRIFACTOR_TENSOR 0
 template <class R>

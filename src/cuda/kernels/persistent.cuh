@@ -1,6 +1,6 @@
 // Cholesky of one matrix in one launch: a persistent grid works off its tiles in dependency order.
 //
-// The matrix is cut into square tiles. Block 0 owns the chain that bounds the time of all but large matrices: it factors
+// The matrix is cut into square tiles. Block 0 owns the chain that bounds the time of all but large ones: it factors
 // diagonal tile k, solves tile (k+1, k) with it and updates diagonal tile k+1, all in shared memory. The other blocks
 // draw tickets. A ticket is a tile, left-looking: the products of the tiles to its left are subtracted as soon as those
 // are final; then it waits for the diagonal tile of its column, is solved with it and becomes final. Or it is a square
@@ -150,9 +150,9 @@ struct Grid {
   }
 };
 
-/// Blocks of edge rows and `depth` columns on their way to the stages of a product, `count` at a time: block t starts at
-/// row row_of(t) of the matrix and lies at place_of(t) of a stage. A chunk is asked for in pieces, which a product issues
-/// between its steps: all at once, they would hold up everyone.
+/// Blocks of edge rows and `depth` columns on their way to the stages of a product, `count` at a time: block t starts
+/// at row row_of(t) of the matrix and lies at place_of(t) of a stage. A chunk is asked for in pieces, which a product
+/// issues between its steps: all at once, they would hold up everyone.
 template <int count, class T, bool down, class RowOf, class PlaceOf>
 struct BlockFetch {
   using Shape = GridShape<T>;
@@ -270,7 +270,7 @@ struct FactorScratch {
 /// hold the rows of the identity below it, which the same column operations turn into L^-H. Columns stay unscaled until
 /// the end, so that the time is that of one reciprocal after the other: every lane computes the next pivot for itself
 /// from what was sent around meanwhile. A single warp is bound by the number of its instructions, too: the strict upper
-/// triangle is carried along as garbage. Returns the first failed column + 1, or 0; what follows a failed one is garbage.
+/// triangle is carried along as garbage. Returns the first failed column + 1, or 0; what follows it is then garbage.
 /// Without `careful`, -1 where a pivot is not of a middling size, and D is as it was: squares and reciprocals may have
 /// overflowed.
 template <bool careful, class T>
@@ -283,7 +283,7 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
   const T* from = (own ? D : scratch.unit) + row;
 #pragma unroll
   for (int c = 0; c < 16; ++c) a[c] = from[c * Shape::ld];
-  // Column c before it is scaled goes around, with the diagonal entry after the next pivot's; two places save a barrier.
+  // Column c before it is scaled goes around, with the diagonal entry of the next one; two places save a barrier.
   T column[16];
   T next = T(0);  // the entry of the column that the next pivot needs
   R corner = R(0);
@@ -727,7 +727,7 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + Shape::shared_size;
   if (blockIdx.x == 0) return factor_chain(g, shared, inverses);
   // Column j, of tiles or of squares: first what leads to the next diagonal tiles, then what lies below. Of tiles these
-  // are (j+2, j), (j+2, j+1), (j+2, j+2); of squares the one next to the diagonal and three tiles of the next one on it.
+  // are (j+2, j), (j+2, j+1), (j+2, j+2); of squares the one next to the diagonal and the tiles of the next one on it.
   const int tiles = g.tiles(), width = g.squares ? 2 : 1, columns = (tiles + width - 1) / width;
   const auto leading = [&](int j) {
     const int rows = tiles - (width * j + 2);
