@@ -49,8 +49,8 @@ std::size_t SparsePlan::plan_bytes() const noexcept {
 SparsePlan::Front SparsePlan::front(index_t s) const {
   const sparse::Plan& plan = data();
   if (s < 0 || s >= plan.fronts())
-    throw InvalidArgument("SparsePlan::front: s = " + std::to_string(s) + " must be at least 0 and less than fronts = " +
-                          std::to_string(plan.fronts()));
+    throw InvalidArgument("SparsePlan::front: s = " + std::to_string(s) +
+                          " must be at least 0 and less than fronts = " + std::to_string(plan.fronts()));
   const index_t columns = plan.col_count(s), rows = plan.row_count(s);
   return {plan.parent[s], state_->level[s], columns, rows, sparse::front_flops(rows, columns)};
 }

@@ -24,10 +24,14 @@ Tree tree_by(Analysis& analysis, const Graph& graph, Ordering ordering, const st
   analysis.ordering = ordering;
   const std::vector<node_t> order = [&] {
     switch (ordering) {
-      case Ordering::Metis: return timed(analysis, "metis", [&] { return metis_order(graph); });
-      case Ordering::Amd: return timed(analysis, "amd", [&] { return amd_order(graph); });
-      case Ordering::Given: return timed(analysis, "given", [&] { return given_order(graph, given); });
-      default: return timed(analysis, "natural", [&] { return natural_order(graph); });
+      case Ordering::Metis:
+        return timed(analysis, "metis", [&] { return metis_order(graph); });
+      case Ordering::Amd:
+        return timed(analysis, "amd", [&] { return amd_order(graph); });
+      case Ordering::Given:
+        return timed(analysis, "given", [&] { return given_order(graph, given); });
+      default:
+        return timed(analysis, "natural", [&] { return natural_order(graph); });
     }
   }();
   return timed(analysis, "tree", [&] { return make_tree(graph, order); });

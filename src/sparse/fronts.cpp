@@ -32,7 +32,8 @@ struct Forest {
   index_t update(index_t s) const { return index_t(below[s]) * below[s]; }  // entries of its update matrix
 };
 
-/// Fundamental supernodes: runs of columns, each the only child of the next, and each with the rows of the next and one more.
+/// Fundamental supernodes: runs of columns, each the only child of the next, and each with the rows of the next and one
+/// more.
 Forest supernodes(const Tree& tree) {
   const node_t n = node_t(tree.parent.size());
   std::vector<node_t> children(n, 0);
@@ -66,8 +67,9 @@ bool worthwhile(const core::SparseTuning& t, index_t columns, double zeros, doub
          (columns <= t.medium && percent <= double(t.medium_zeros)) || percent <= double(t.wide_zeros);
 }
 
-/// Merges children into their parents where that stores few zeros: the products become wider, and there are fewer of them.
-/// The rows of a child are among the columns and rows of its parent, so a merged front has the rows below of the parent.
+/// Merges children into their parents where that stores few zeros: the products become wider, and there are fewer of
+/// them. The rows of a child are among the columns and rows of its parent, so a merged front has the rows below of the
+/// parent.
 Forest amalgamate(Forest f, const core::SparseTuning& tuning) {
   Children children(f.parent);
   std::vector<node_t> into(f.size(), -1);
@@ -106,8 +108,9 @@ Forest amalgamate(Forest f, const core::SparseTuning& tuning) {
   return merged;
 }
 
-/// place[s] of front s in the postorder that keeps the fewest entries of update matrices at once. While a child is worked
-/// on, the update matrices of its elder siblings wait; so the one that needs most beyond what it leaves goes first (Liu).
+/// place[s] of front s in the postorder that keeps the fewest entries of update matrices at once. While a child is
+/// worked on, the update matrices of its elder siblings wait; so the one that needs most beyond what it leaves goes
+/// first (Liu).
 std::vector<node_t> order_for_stack(const Forest& f) {
   Children children(f.parent);
   std::vector<index_t> peak(f.size());  // of the subtree, entries
@@ -172,8 +175,8 @@ Plan skeleton(const Tree& tree, const Forest& f) {
   return plan;
 }
 
-/// Row i is in the fronts on the paths from its entries of A up to the front of column i. Taking rows in ascending order
-/// leaves those of every front in ascending order.
+/// Row i is in the fronts on the paths from its entries of A up to the front of column i. Taking rows in ascending
+/// order leaves those of every front in ascending order.
 void set_rows(const Graph& graph, Plan& plan) {
   std::vector<node_t> front_of(plan.n);
   std::vector<node_t> seen(plan.parent.size(), -1);  // the last row that was put into a front

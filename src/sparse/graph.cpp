@@ -32,8 +32,7 @@ void check_shape(const Pattern<I>& p) {
   if (p.start[0] != 0) refuse(at("start", 0), p.start[0], "be 0");
   for (index_t j = 0; j < p.rows; ++j)
     if (p.start[j + 1] < p.start[j])
-      refuse(at("start", j + 1), p.start[j + 1],
-             "be at least " + at("start", j) + " = " + std::to_string(p.start[j]));
+      refuse(at("start", j + 1), p.start[j + 1], "be at least " + at("start", j) + " = " + std::to_string(p.start[j]));
   if (p.start[p.rows] > 0 && !p.index) throw InvalidArgument("analyze: pattern.index is null");
 }
 
@@ -93,8 +92,8 @@ Graph graph_of(const Pattern<I>& p, bool duplicates) {
       }
       if (again) {
         if (!duplicates)
-          refuse(at("index", k) + in_major(j), i, "not appear twice in a " + std::string(major) +
-                                                      " unless duplicates are asked for");
+          refuse(at("index", k) + in_major(j), i,
+                 "not appear twice in a " + std::string(major) + " unless duplicates are asked for");
         repeated = true;
       }
       if (!reader.in_triangle(j, i)) {

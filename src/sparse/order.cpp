@@ -43,8 +43,8 @@ std::vector<node_t> dissect(const Graph& graph, std::vector<node_t> weight) {
   options[METIS_OPTION_COMPRESS] = 0;  // done already
   static std::mutex one_at_a_time;     // METIS draws from rand(), which threads share
   const std::lock_guard lock(one_at_a_time);
-  const int status = METIS_NodeND(&n, start.data(), neighbours.data(), weight.empty() ? nullptr : weight.data(), options,
-                                  order.data(), place.data());
+  const int status = METIS_NodeND(&n, start.data(), neighbours.data(), weight.empty() ? nullptr : weight.data(),
+                                  options, order.data(), place.data());
   if (status == METIS_ERROR_MEMORY) out_of_memory("METIS", graph);
   if (status != METIS_OK) throw Error("analyze: METIS failed with status " + std::to_string(status));
   return order;
@@ -58,8 +58,7 @@ CompressedGraph compress(const Graph& graph) {
   std::vector<std::uint64_t> sum(n);
   for (index_t i = 0; i < n; ++i) {
     sum[i] = spread(std::uint64_t(i));
-    for (index_t k = graph.start[i]; k < graph.start[i + 1]; ++k)
-      sum[i] += spread(std::uint64_t(graph.neighbours[k]));
+    for (index_t k = graph.start[i]; k < graph.start[i + 1]; ++k) sum[i] += spread(std::uint64_t(graph.neighbours[k]));
   }
   // The earliest node of its set stands for it. Nodes of a set are neighbours, so only those need to be asked.
   CompressedGraph c;

@@ -7,7 +7,8 @@ namespace trifactor::sparse {
 
 // All return the node that comes j-th.
 
-/// Nested dissection by METIS, of the graph with equal columns merged. The same for the same graph, whichever thread asks.
+/// Nested dissection by METIS, of the graph with equal columns merged. The same for the same graph, whichever thread
+/// asks.
 std::vector<node_t> metis_order(const Graph&);
 /// METIS counts in 32 bits.
 bool metis_can(const Graph&);

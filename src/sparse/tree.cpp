@@ -10,8 +10,9 @@ std::vector<node_t> inverse_of(const std::vector<node_t>& permutation) {
   return inverse;
 }
 
-/// parent[k] is the first row i > k of L in column k. Row i of L holds what lies on the paths from its entries of A up to i:
-/// walking them, whatever has no parent yet gets i. `above` is a shortcut: an ancestor that walks have reached already.
+/// parent[k] is the first row i > k of L in column k. Row i of L holds what lies on the paths from its entries of A up
+/// to i: walking them, whatever has no parent yet gets i. `above` is a shortcut: an ancestor that walks have reached
+/// already.
 std::vector<node_t> parents(const Graph& graph, const std::vector<node_t>& permutation,
                             const std::vector<node_t>& inverse) {
   const index_t n = graph.nodes();
@@ -34,8 +35,8 @@ std::vector<node_t> parents(const Graph& graph, const std::vector<node_t>& permu
   return parent;
 }
 
-/// place[j] of column j in a postorder. A subtree is a range that ends with its root: from the roots downwards, each child
-/// takes its range off the end of what is left of the parent's.
+/// place[j] of column j in a postorder. A subtree is a range that ends with its root: from the roots downwards, each
+/// child takes its range off the end of what is left of the parent's.
 std::vector<node_t> postorder(const std::vector<node_t>& parent) {
   const node_t n = node_t(parent.size());
   std::vector<node_t> size(n, 1), place(n), left(n);  // left: the end of what is left below j
@@ -57,15 +58,15 @@ node_t find(std::vector<node_t>& up, node_t j) {
   return j;
 }
 
-/// Counts without forming L (Gilbert, Ng and Peyton). Row i of L is a subtree of the tree, with i as its root, whose leaves
-/// are entries of A; column j has an entry in row i if j is in that subtree. Write for each row +1 on its leaves, -1 on the
-/// least common ancestor of neighbouring leaves, and -1 on the parent of its root: the sum over the columns below j and j
-/// itself is 1 for j in the subtree and 0 elsewhere. Summed over all rows it is the count.
+/// Counts without forming L (Gilbert, Ng and Peyton). Row i of L is a subtree of the tree, with i as its root, whose
+/// leaves are entries of A; column j has an entry in row i if j is in that subtree. Write for each row +1 on its
+/// leaves, -1 on the least common ancestor of neighbouring leaves, and -1 on the parent of its root: the sum over the
+/// columns below j and j itself is 1 for j in the subtree and 0 elsewhere. Summed over all rows it is the count.
 void set_counts(const Graph& graph, Tree& tree) {
   const node_t n = node_t(graph.nodes());
-  std::vector<node_t> first(n);                      // of the columns in the subtree below j
+  std::vector<node_t> first(n);                             // of the columns in the subtree below j
   std::vector<node_t> last_entry(n, -1), last_leaf(n, -1);  // of row i so far
-  std::vector<node_t> up(n);                         // sets of columns that are done, each named by its topmost one
+  std::vector<node_t> up(n);  // sets of columns that are done, each named by its topmost one
   for (node_t j = 0; j < n; ++j) first[j] = up[j] = j;
   for (node_t j = 0; j < n; ++j)
     if (tree.parent[j] >= 0 && first[j] < first[tree.parent[j]]) first[tree.parent[j]] = first[j];
@@ -73,7 +74,7 @@ void set_counts(const Graph& graph, Tree& tree) {
   tree.count.assign(n, 0);
   for (node_t j = 0; j < n; ++j) {
     const node_t parent = tree.parent[j];
-    if (first[j] == j) ++tree.count[j];   // row j has its root as its leaf, unless a column below is in it
+    if (first[j] == j) ++tree.count[j];     // row j has its root as its leaf, unless a column below is in it
     if (parent >= 0) --tree.count[parent];  // row j ends at j
     const index_t node = tree.permutation[j];
     for (index_t e = graph.start[node]; e < graph.start[node + 1]; ++e) {

@@ -199,7 +199,8 @@ void expect_plan(const Plan& plan, const Entries& entries) {
     }
     ASSERT_EQ(rows[s], std::vector<index_t>(expected.begin(), expected.end())) << "front " << s;
     ASSERT_EQ(plan.factor_start[s + 1] - plan.factor_start[s], plan.row_count(s) * plan.col_count(s));
-    for (index_t k = 0; k < plan.col_count(s); ++k) front_flops += double((plan.row_count(s) - k) * (plan.row_count(s) - k));
+    for (index_t k = 0; k < plan.col_count(s); ++k)
+      front_flops += double((plan.row_count(s) - k) * (plan.row_count(s) - k));
   }
   EXPECT_DOUBLE_EQ(plan.front_flops, front_flops);
 
@@ -324,8 +325,7 @@ TEST(Analysis, TreeAndCountsAreThoseOfElimination) {
       ASSERT_EQ(tree.parent[j], column_parent(L, j));
       ASSERT_EQ(tree.count[j], column_count(L, j));
       ASSERT_EQ(tree.count[tree.inverse[order[j]]], column_count(before, j)) << "the postorder changed the fill";
-      if (tree.parent[j] >= 0)
-        for (index_t k = j + 1; k < tree.parent[j]; ++k) ASSERT_LE(tree.parent[k], tree.parent[j]);
+      for (index_t k = j + 1; k < tree.parent[j]; ++k) { ASSERT_LE(tree.parent[k], tree.parent[j]); }
     }
   });
 }
@@ -487,8 +487,7 @@ TEST(Orderings, MetisIsRepeatableInEveryThread) {
   const auto expected = analyze(arrays.pattern, options)->permutation();
   std::vector<std::vector<index_t>> found(4);
   std::vector<std::thread> threads;
-  for (auto& order : found)
-    threads.emplace_back([&] { order = analyze(arrays.pattern, options)->permutation(); });
+  for (auto& order : found) threads.emplace_back([&] { order = analyze(arrays.pattern, options)->permutation(); });
   for (auto& thread : threads) thread.join();
   for (const auto& order : found) EXPECT_EQ(order, expected);
 }
@@ -536,7 +535,8 @@ TEST(SparsePlan, TellsAboutItself) {
   EXPECT_GT(plan->plan_bytes(), plan->data().rows.size() * sizeof(index_t));
   index_t fronts = 0, columns = 0;
   double flops = 0;
-  for (const auto& level : plan->level_summary()) fronts += level.fronts, columns += level.columns, flops += level.flops;
+  for (const auto& level : plan->level_summary())
+    fronts += level.fronts, columns += level.columns, flops += level.flops;
   EXPECT_EQ(index_t(plan->level_summary().size()), plan->levels());
   EXPECT_EQ(fronts, plan->fronts());
   EXPECT_EQ(columns, plan->n());
@@ -570,9 +570,7 @@ template <class Call>
 std::string message_of(Call call) {
   try {
     call();
-  } catch (const InvalidArgument& e) {
-    return e.what();
-  }
+  } catch (const InvalidArgument& e) { return e.what(); }
   return "nothing was thrown";
 }
 
@@ -603,13 +601,15 @@ TEST(MalformedPatterns, AreNamedWithTheValueAndTheRule) {
             "analyze: pattern.index[1] in column 0 = 3 must be at least 0 and less than n = 3");
   EXPECT_EQ(with([](P&, V&, V& i) { i[1] = -1; }),
             "analyze: pattern.index[1] in column 0 = -1 must be at least 0 and less than n = 3");
-  EXPECT_EQ(with([](P&, V&, V& i) { i[0] = 2, i[1] = 0; }),
-            "analyze: pattern.index[1] in column 0 = 0 must not be less than the index before it, 2, in a pattern that is "
-            "promised to be sorted");
+  EXPECT_EQ(
+      with([](P&, V&, V& i) { i[0] = 2, i[1] = 0; }),
+      "analyze: pattern.index[1] in column 0 = 0 must not be less than the index before it, 2, in a pattern that is "
+      "promised to be sorted");
   EXPECT_EQ(with([](P& p, V&, V& i) { i[0] = 2, i[1] = 0, p.sorted = false; }), "nothing was thrown");
   for (const bool sorted : {true, false})
-    EXPECT_EQ(with([&](P& p, V&, V& i) { i[1] = 0, p.sorted = sorted; }),
-              "analyze: pattern.index[1] in column 0 = 0 must not appear twice in a column unless duplicates are asked for");
+    EXPECT_EQ(
+        with([&](P& p, V&, V& i) { i[1] = 0, p.sorted = sorted; }),
+        "analyze: pattern.index[1] in column 0 = 0 must not appear twice in a column unless duplicates are asked for");
   EXPECT_EQ(with([](P&, V&, V& i) { i[2] = 0; }),
             "analyze: pattern.index[2] in column 1 = 0 must lie in the lower triangle, which alone is promised");
   EXPECT_EQ(with([](P& p, V&, V&) { p.compressed = Compressed::Rows; }),
