@@ -117,8 +117,8 @@ Graph graph_of(const Pattern<I>& p, bool duplicates) {
     }
   }
 
-  // Counts become ends, and filling from the ends downwards leaves them as starts. Columns that ascend give neighbours that
-  // do: those of a node that are greater come from one direction and the others from the other, both downwards.
+  // Counts become ends, and filling from the ends downwards leaves them as starts. Columns that ascend give neighbours
+  // that do: those of a node that are greater come from one direction and the others from the other, both downwards.
   index_t sum = 0;
   for (index_t i = 0; i < n; ++i) degree[i] = sum += degree[i];
   degree[n] = sum;
@@ -144,9 +144,10 @@ void set_targets(const Pattern<I>& p, Plan& plan) {
     std::fill(front_of.begin() + plan.first[s], front_of.begin() + plan.first[s + 1], node_t(s));
   std::vector<index_t> cursor(plan.row_start.begin(), plan.row_start.end() - 1);
 
-  // With a the new number of the pattern's column (or row) and b that of its index, an entry is in column min(a, b) of L.
-  // Taking a in ascending order, nothing is searched for: where a is the column, `place` holds the rows of its front; where
-  // a is the row, it comes after all earlier ones in the rows of every front, so that a cursor for each moves on to it.
+  // With a the new number of the pattern's column (or row) and b that of its index, an entry is in column min(a, b) of
+  // L. Taking a in ascending order, nothing is searched for: where a is the column, `place` holds the rows of its
+  // front; where a is the row, it comes after all earlier ones in the rows of every front, so that a cursor for each
+  // moves on to it.
   plan.target.resize(p.entries());
   for (index_t s = 0; s < plan.fronts(); ++s) {
     for (index_t k = plan.row_start[s]; k < plan.row_start[s + 1]; ++k)
