@@ -20,6 +20,7 @@ ALLOWED = {
                 "src/meter"],
     "tests": ["include"],
     "tests/tile": ["include", "tests", "src/core", "src/tile"],
+    "tests/sparse": ["include", "tests", "src/core", "src/sparse"],
     "tests/tuning": ["include", "tests", "src/core", "src/tuning"],
     "tests/meter": ["include", "tests", "src/core", "src/meter"],
     "tools": ["include"],
@@ -34,6 +35,7 @@ OUTSIDE = [
      ["src/cuda", "tests", "tools", "bench"], "CUDA stays in src/cuda; streams cross as void*"),
     (r"cblas\.h|lapacke?\w*\.h|openblas_config\.h|f77blas\.h",
      ["src/host", "tests", "tools", "bench"], "BLAS stays in src/host"),
+    (r"metis\.h|(suitesparse/)?(amd|cholmod)\w*\.h", ["src/sparse", "tests", "bench"], "orderings stay in src/sparse"),
     (r"trifactor/testing\.hpp", ["src", "tests", "bench"], "testing.hpp is for this project's own tests"),
     (r"commit\.hpp", ["tools", "bench"], "commit.hpp is written for the tools"),
 ]
@@ -135,6 +137,7 @@ def self_test():
         "src/dense/c.cpp": "#include <cblas.h>\n",
         "src/host/b.cpp": "#include <cuda/kernels/a.cuh>\n",
         "src/api/b.cpp": "#include <cublas_v2.h>\n",
+        "src/api/c.cpp": "#include <metis.h>\n",
         "src/other/b.cpp": "\n",
         "src/core/utils.hpp": "\n",
         "tests/dense/b.cpp": "#include <core/a.hpp>\n",
