@@ -87,6 +87,23 @@ TF_HD decltype(auto) with_width(int w, F f) {
     return w == most ? f.template operator()<most>() : with_width<most - 1>(w, f);
 }
 
+/// B := B L^-H for m rows and a few columns, with the lower triangle L given as numbers and the inverses of its diagonal.
+template <class T, int w>
+TF_HD void divide(int m, const T (&L)[w][w], const core::Real<T> (&inverse)[w], T* B, index_t ld) {
+  const auto rows = [&]<class V>(V, T* row) {
+    typename V::Vector x[w];
+    for (int c = 0; c < w; ++c) x[c] = V::load(row + c * ld);
+    for (int c = 0; c < w; ++c) {
+      for (int p = 0; p < c; ++p) x[c] = V::minus_product(x[c], x[p], core::conj(L[c][p]));
+      x[c] = V::times(x[c], inverse[c]);
+      V::store(row + c * ld, x[c]);
+    }
+  };
+  int i = 0;
+  for (; i + Lanes<T>::count <= m; i += Lanes<T>::count) rows(Lanes<T>{}, B + i);
+  for (; i < m; ++i) rows(Alone<T>{}, B + i);
+}
+
 /// Factors the leading (w, w) block of F and divides the m - w rows below it; w is a few columns. Returns 0, or the first
 /// column (from 1) whose pivot is not positive and finite.
 template <class T, int w>
@@ -108,18 +125,7 @@ inline int few_columns(int m, T* F, index_t ld) {
   }
   for (int r = 0; r < w; ++r)
     for (int c = 0; c <= r; ++c) F[r + c * ld] = L[r][c];
-  const auto rows = [&]<class V>(V, int i) {
-    typename V::Vector x[w];
-    for (int c = 0; c < w; ++c) x[c] = V::load(F + i + c * ld);
-    for (int c = 0; c < w; ++c) {
-      for (int p = 0; p < c; ++p) x[c] = V::minus_product(x[c], x[p], core::conj(L[c][p]));
-      x[c] = V::times(x[c], inverse[c]);
-      V::store(F + i + c * ld, x[c]);
-    }
-  };
-  int i = w;
-  for (; i + Lanes<T>::count <= m; i += Lanes<T>::count) rows(Lanes<T>{}, i);
-  for (; i < m; ++i) rows(Alone<T>{}, i);
+  divide<T, w>(m - w, L, inverse, F + w, ld);
   return 0;
 }
 
@@ -136,6 +142,23 @@ int columns(int m, int w, T* F, index_t ld) {
     if (failed) return k + failed;
   }
   return 0;
+}
+
+/// B := B L^-H for the m rows of B and the lower triangle L (w, w): the rows below columns that were factored alone.
+template <class T>
+void below(int m, int w, const T* L, index_t ldl, T* B, index_t ldb) {
+  constexpr int ib = Lanes<T>::columns;
+  for (int k = 0; k < w; k += ib)
+    with_width<ib>(core::min(ib, w - k), [&]<int b>() {
+      if (k > 0) product_columns<T, b, Into::Itself>(m, k, B, ldb, L + k, ldl, B + k * ldb, ldb);
+      T D[b][b];
+      core::Real<T> inverse[b];
+      for (int r = 0; r < b; ++r) {
+        for (int c = 0; c <= r; ++c) D[r][c] = L[k + r + (k + c) * ldl];
+        inverse[r] = 1 / core::real(D[r][r]);
+      }
+      divide<T, b>(m, D, inverse, B + k * ldb, ldb);
+    });
 }
 
 /// The lower triangle of U (n, n) := -A A^H, with k columns in A. What lies above the diagonal is overwritten in part.

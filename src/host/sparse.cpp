@@ -19,14 +19,16 @@ using sparse::Schedule;
 
 constexpr auto conj_trans = []<class T>(T) { return is_complex<T> ? CblasConjTrans : CblasTrans; };
 
-/// Whether the own routines are faster than BLAS for a front's columns, and for its update matrix.
+/// Columns that the own routines factor, and rows that they take at once so that these stay in cache. On two Neoverse
+/// cores, 64 columns of 320 rows take 86 us instead of 134 with LAPACK and BLAS, 16 columns of 80 rows 1.7 instead of 5.4.
 template <class T>
-bool small_columns(index_t m, index_t w) {
-  return w <= (is_complex<T> ? 8 : 16) || (w <= 32 && m <= 128);
-}
+constexpr int leaf = is_complex<T> ? 16 : 32;
+constexpr int strip = 128;
+
+/// Whether the own routine is faster than BLAS for an update matrix of this order from w columns.
 template <class T>
 bool small_update(index_t order, index_t w) {
-  return order <= (is_complex<T> ? 12 : 32) || w <= 2 || (order <= 64 && w <= 8);
+  return is_complex<T> ? order <= 16 || w <= 8 : order <= 128 || w <= 16;
 }
 constexpr index_t worth_a_team = 1 << 15;  // entries; below it, waking threads costs more than it gains
 
@@ -52,7 +54,7 @@ class Factorization {
     T* F = factor_ + plan_.factor_start[s];  // (m, w)
     T* U = work_ + schedule_.update_at[s];   // (rest, rest)
     assemble(s, F, m, w, together);
-    if (const int failed = factor_columns(m, w, F)) return plan_.first[s] + failed - 1;
+    if (const int failed = factor_columns(m, w, F, m, together)) return plan_.first[s] + failed - 1;
     if (rest == 0) return -1;
     if (small_update<T>(rest, w))
       front::update(rest, w, F + w, m, U, rest);
@@ -84,14 +86,30 @@ class Factorization {
       add_child(c, s, F, nullptr, false, together);
   }
 
-  /// The first column that failed, from 1, or 0.
-  static int factor_columns(int m, int w, T* F) {
-    if (small_columns<T>(m, w)) return front::columns(m, w, F, m);
-    const int info = blas::potrf('L', w, F, m);
-    for (int j = 0; j < (info > 0 ? info - 1 : w); ++j)  // LAPACK's own info misses NaN and Inf
-      if (!good_pivot(real(F[j + index_t(j) * m]))) return j + 1;
-    if (info) return info;
-    if (m > w) blas::trsm(CblasRight, CblasLower, conj_trans(T()), CblasNonUnit, m - w, w, F, m, F + w, m);
+  /// Halves the w columns down to leaves. Returns the first column that failed, from 1, or 0.
+  static int factor_columns(int m, int w, T* F, int ld, bool together) {
+    if (w <= leaf<T>) return factor_leaf(m, w, F, ld, together);
+    const int left = w / 2 / leaf<T> * leaf<T> + (w / 2 < leaf<T> ? leaf<T> : 0), right = w - left;
+    if (const int failed = factor_columns(m, left, F, ld, together)) return failed;
+    T* F22 = F + left + index_t(left) * ld;
+    blas::herk(CblasLower, CblasNoTrans, right, left, F + left, ld, F22, ld);
+    if (m > w)
+      blas::gemm(CblasNoTrans, conj_trans(T()), m - w, right, left, F + w, ld, F + left, ld, F22 + right, ld);
+    const int failed = factor_columns(m - left, right, F22, ld, together);
+    return failed ? left + failed : 0;
+  }
+
+  static int factor_leaf(int m, int w, T* F, int ld, bool together) {
+    if (m <= w + strip) return front::columns(m, w, F, ld);
+    if (const int failed = front::columns(w, w, F, ld)) return failed;
+    const int strips = int(ceil_div(m - w, strip));
+    const auto divide = [&](int i) { front::below(min(strip, m - w - i * strip), w, F, ld, F + w + i * strip, ld); };
+    if (together && index_t(m) * w > worth_a_team) {
+#pragma omp parallel for schedule(static)
+      for (int i = 0; i < strips; ++i) divide(i);
+    } else {
+      for (int i = 0; i < strips; ++i) divide(i);
+    }
     return 0;
   }
 
