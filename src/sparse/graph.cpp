@@ -36,6 +36,16 @@ void check_shape(const Pattern<I>& p) {
   if (p.start[p.rows] > 0 && !p.index) throw InvalidArgument("analyze: pattern.index is null");
 }
 
+/// The same graph with ascending neighbours: taking nodes in order, each goes to the end of its neighbours' lists.
+Graph with_ascending_neighbours(const Graph& graph) {
+  Graph sorted{graph.start, std::vector<node_t>(graph.neighbours.size())};
+  std::vector<index_t> cursor(graph.start.begin(), graph.start.end() - 1);
+  for (index_t i = 0; i < graph.nodes(); ++i)
+    for (index_t k = graph.start[i]; k < graph.start[i + 1]; ++k)
+      sorted.neighbours[cursor[graph.neighbours[k]]++] = node_t(i);
+  return sorted;
+}
+
 /// Keeps the first of equal neighbours.
 void drop_duplicates(Graph& graph) {
   const index_t n = graph.nodes();
@@ -73,7 +83,7 @@ Graph graph_of(const Pattern<I>& p, bool duplicates) {
   graph.start.assign(n + 1, 0);
   index_t* const degree = graph.start.data();
   std::vector<node_t> seen(p.sorted ? 0 : n, -1);
-  bool repeated = false;
+  bool repeated = false, ascending = true;
   for (index_t j = 0; j < n; ++j) {
     for (index_t k = p.start[j]; k < p.start[j + 1]; ++k) {
       const index_t i = p.index[k];
@@ -83,6 +93,7 @@ Graph graph_of(const Pattern<I>& p, bool duplicates) {
       if (!p.sorted) {
         again = seen[i] == j;
         seen[i] = node_t(j);
+        ascending = ascending && (k == p.start[j] || p.index[k - 1] <= p.index[k]);
       } else if (k > p.start[j]) {
         again = p.index[k - 1] == p.index[k];
         if (p.index[k - 1] > p.index[k])
@@ -106,7 +117,8 @@ Graph graph_of(const Pattern<I>& p, bool duplicates) {
     }
   }
 
-  // Counts become ends, and filling from the ends downwards leaves them as starts.
+  // Counts become ends, and filling from the ends downwards leaves them as starts. Columns that ascend give neighbours
+  // that do: those of a node that are greater come from one direction and the others from the other, both downwards.
   index_t sum = 0;
   for (index_t i = 0; i < n; ++i) degree[i] = sum += degree[i];
   degree[n] = sum;
@@ -119,36 +131,47 @@ Graph graph_of(const Pattern<I>& p, bool duplicates) {
       graph.neighbours[--graph.start[j]] = node_t(i);
     }
   if (repeated) drop_duplicates(graph);
+  if (!ascending) return with_ascending_neighbours(graph);
   return graph;
 }
 
 template <SparseIndex I>
 void set_targets(const Pattern<I>& p, Plan& plan) {
   const Reader<I> reader{p};
-  std::vector<node_t> front_of(plan.n);
+  const bool columns = p.compressed == Compressed::Columns;
+  std::vector<node_t> front_of(plan.n), place(plan.n);
   for (index_t s = 0; s < plan.fronts(); ++s)
     std::fill(front_of.begin() + plan.first[s], front_of.begin() + plan.first[s + 1], node_t(s));
+  std::vector<index_t> cursor(plan.row_start.begin(), plan.row_start.end() - 1);
 
+  // With a the new number of the pattern's column (or row) and b that of its index, an entry is in column min(a, b) of
+  // L. Taking a in ascending order, nothing is searched for: where a is the column, `place` holds the rows of its
+  // front; where a is the row, it comes after all earlier ones in the rows of every front, so that a cursor for each
+  // moves on to it.
   plan.target.resize(p.entries());
-  for (index_t j = 0; j < plan.n; ++j) {
-    const index_t new_j = plan.inverse[j];
-    for (index_t k = p.start[j]; k < p.start[j + 1]; ++k) {
-      const index_t i = p.index[k];
-      if (!reader.in_triangle(j, i)) {
-        plan.target[k] = Plan::nowhere;
-        continue;
+  for (index_t s = 0; s < plan.fronts(); ++s) {
+    for (index_t k = plan.row_start[s]; k < plan.row_start[s + 1]; ++k)
+      place[plan.rows[k]] = node_t(k - plan.row_start[s]);
+    for (index_t a = plan.first[s]; a < plan.first[s + 1]; ++a) {
+      const index_t major = plan.permutation[a];
+      for (index_t k = p.start[major]; k < p.start[major + 1]; ++k) {
+        const index_t index = p.index[k];
+        if (!reader.in_triangle(major, index)) {
+          plan.target[k] = Plan::nowhere;
+          continue;
+        }
+        const index_t b = plan.inverse[index];
+        index_t target;
+        if (b >= a) {
+          target = plan.factor_start[s] + (a - plan.first[s]) * plan.row_count(s) + place[b];
+        } else {
+          const index_t t = front_of[b];
+          while (plan.rows[cursor[t]] < a) ++cursor[t];
+          target = plan.factor_start[t] + (b - plan.first[t]) * plan.row_count(t) + (cursor[t] - plan.row_start[t]);
+        }
+        const bool upper_here = columns ? b < a : a < b;
+        plan.target[k] = upper_here ? ~target : target;
       }
-      const index_t new_i = plan.inverse[i];
-      const index_t row = std::max(new_i, new_j), col = std::min(new_i, new_j), s = front_of[col];
-      index_t place = row - plan.first[s];  // among the rows of the front
-      if (row >= plan.first[s + 1]) {
-        const auto rows = plan.rows.begin() + plan.row_start[s];
-        place = std::lower_bound(rows + plan.col_count(s), plan.rows.begin() + plan.row_start[s + 1], row) - rows;
-      }
-      const index_t target = plan.factor_start[s] + (col - plan.first[s]) * plan.row_count(s) + place;
-      const bool row_is_index = p.compressed == Compressed::Columns;
-      const bool upper_here = (row_is_index ? new_i < new_j : new_j < new_i);
-      plan.target[k] = upper_here ? ~target : target;
     }
   }
 }

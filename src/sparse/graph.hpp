@@ -12,8 +12,8 @@ namespace trifactor::sparse {
 /// Numbers of columns. Counts of entries are index_t.
 using node_t = std::int32_t;
 
-/// Node i and the neighbours[start[i]] to neighbours[start[i + 1] - 1] that it shares an entry with: each once, in no
-/// order, not itself.
+/// Node i and the neighbours[start[i]] to neighbours[start[i + 1] - 1] that it shares an entry with: ascending, and
+/// without itself.
 struct Graph {
   std::vector<index_t> start;
   std::vector<node_t> neighbours;

@@ -50,6 +50,23 @@ std::vector<node_t> dissect(const Graph& graph, std::vector<node_t> weight) {
   return order;
 }
 
+/// AMD asks for the graph, one more entry a node, and a fifth of elbow room.
+index_t amd_workspace(const Graph& graph) { return graph.start.back() + graph.start.back() / 5 + graph.nodes(); }
+
+/// AMD's inner routine, which takes a graph as it is here and consumes it; the outer one would make the graph once
+/// more.
+template <class Int, class Amd>
+std::vector<node_t> minimum_degree(const Graph& graph, Amd amd) {
+  const Int n = Int(graph.nodes());
+  std::vector<Int> start(graph.start.begin(), graph.start.end() - 1), degree(n), work(amd_workspace(graph));
+  for (Int i = 0; i < n; ++i) degree[i] = Int(graph.degree(i));
+  std::copy(graph.neighbours.begin(), graph.neighbours.end(), work.begin());
+  std::vector<Int> order(n), sizes(n), next(n), head(n), elements(n), bounds(n), marks(n);
+  amd(n, start.data(), work.data(), degree.data(), Int(work.size()), Int(graph.start.back()), sizes.data(), next.data(),
+      order.data(), head.data(), elements.data(), bounds.data(), marks.data(), nullptr, nullptr);
+  return {order.begin(), order.end()};
+}
+
 }  // namespace
 
 CompressedGraph compress(const Graph& graph) {
@@ -114,24 +131,9 @@ std::vector<node_t> metis_order(const Graph& graph) {
 }
 
 std::vector<node_t> amd_order(const Graph& graph) {
-  const index_t n = graph.nodes();
   if (graph.start.back() == 0) return natural_order(graph);
-  int status;
-  std::vector<node_t> order(n);
-  if (graph.start.back() < std::numeric_limits<node_t>::max() / 4) {  // AMD's workspace is 1.2 times the graph and 8 n
-    const std::vector<int> start(graph.start.begin(), graph.start.end());
-    status = ::amd_order(int(n), start.data(), graph.neighbours.data(), order.data(), nullptr, nullptr);
-  } else {
-    const std::vector<SuiteSparse_long> start(graph.start.begin(), graph.start.end());
-    const std::vector<SuiteSparse_long> neighbours(graph.neighbours.begin(), graph.neighbours.end());
-    std::vector<SuiteSparse_long> long_order(n);
-    status = int(::amd_l_order(n, start.data(), neighbours.data(), long_order.data(), nullptr, nullptr));
-    std::copy(long_order.begin(), long_order.end(), order.begin());
-  }
-  if (status == AMD_OUT_OF_MEMORY) out_of_memory("AMD", graph);
-  if (status != AMD_OK && status != AMD_OK_BUT_JUMBLED)
-    throw Error("analyze: AMD failed with status " + std::to_string(status));
-  return order;
+  const bool fits = amd_workspace(graph) <= std::numeric_limits<int>::max();
+  return fits ? minimum_degree<int>(graph, ::amd_2) : minimum_degree<SuiteSparse_long>(graph, ::amd_l2);
 }
 
 std::vector<node_t> natural_order(const Graph& graph) {

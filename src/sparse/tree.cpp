@@ -10,14 +10,38 @@ std::vector<node_t> inverse_of(const std::vector<node_t>& permutation) {
   return inverse;
 }
 
+/// follows[j]: nodes order[j] and order[j - 1], and their neighbours, are the same set.
+std::vector<char> followers(const Graph& graph, const std::vector<node_t>& order) {
+  std::vector<char> follows(order.size(), false);
+  for (std::size_t j = 1; j < order.size(); ++j) {
+    const node_t a = order[j - 1], b = order[j];
+    if (graph.degree(a) != graph.degree(b)) continue;
+    const node_t* of_a = graph.neighbours.data() + graph.start[a];
+    const node_t* of_b = graph.neighbours.data() + graph.start[b];
+    const node_t* const end = graph.neighbours.data() + graph.start[a + 1];
+    bool other_seen = false;  // b among the neighbours of a; a among those of b then is the one left over
+    for (;; ++of_a, ++of_b) {
+      if (of_a != end && *of_a == b) ++of_a, other_seen = true;
+      if (of_b != graph.neighbours.data() + graph.start[b + 1] && *of_b == a) ++of_b;
+      if (of_a == end || *of_a != *of_b) break;
+    }
+    follows[j] = other_seen && of_a == end;
+  }
+  return follows;
+}
+
 /// parent[k] is the first row i > k of L in column k. Row i of L holds what lies on the paths from its entries of A up
 /// to i: walking them, whatever has no parent yet gets i. `above` is a shortcut: an ancestor that walks have reached
 /// already.
 std::vector<node_t> parents(const Graph& graph, const std::vector<node_t>& permutation,
-                            const std::vector<node_t>& inverse) {
+                            const std::vector<node_t>& inverse, const std::vector<char>& follows) {
   const index_t n = graph.nodes();
   std::vector<node_t> parent(n, -1), above(n, -1);
   for (node_t i = 0; i < n; ++i) {
+    if (follows[i]) {  // its walks all meet in i - 1
+      parent[i - 1] = above[i - 1] = i;
+      continue;
+    }
     const index_t node = permutation[i];
     for (index_t e = graph.start[node]; e < graph.start[node + 1]; ++e) {
       node_t k = inverse[graph.neighbours[e]];
@@ -77,7 +101,7 @@ void set_counts(const Graph& graph, Tree& tree) {
     if (first[j] == j) ++tree.count[j];     // row j has its root as its leaf, unless a column below is in it
     if (parent >= 0) --tree.count[parent];  // row j ends at j
     const index_t node = tree.permutation[j];
-    for (index_t e = graph.start[node]; e < graph.start[node + 1]; ++e) {
+    for (index_t e = graph.start[node]; e < graph.start[node + 1] && !tree.follows[j]; ++e) {  // else no leaf
       const node_t i = tree.inverse[graph.neighbours[e]];
       if (i <= j) continue;
       if (last_entry[i] < first[j]) {  // no entry of the row lies below j
@@ -100,13 +124,16 @@ void set_counts(const Graph& graph, Tree& tree) {
 }  // namespace
 
 Tree make_tree(const Graph& graph, const std::vector<node_t>& order) {
-  const std::vector<node_t> old_parent = parents(graph, order, inverse_of(order));
+  const std::vector<char> old_follows = followers(graph, order);
+  const std::vector<node_t> old_parent = parents(graph, order, inverse_of(order), old_follows);
   const std::vector<node_t> place = postorder(old_parent);
   Tree tree;
   tree.permutation.resize(order.size());
   tree.parent.resize(order.size());
+  tree.follows.resize(order.size());
   for (std::size_t j = 0; j < order.size(); ++j) {
     tree.permutation[place[j]] = order[j];
+    tree.follows[place[j]] = old_follows[j];
     tree.parent[place[j]] = old_parent[j] < 0 ? -1 : place[old_parent[j]];
   }
   tree.inverse = inverse_of(tree.permutation);

@@ -11,6 +11,9 @@ struct Tree {
   std::vector<node_t> inverse;
   std::vector<node_t> parent;  // the row of the first entry below the diagonal of column j; -1 for a root
   std::vector<node_t> count;   // entries of column j of L, the diagonal's among them
+  // Column j is a neighbour of column j - 1 and of the same others: rows j and j - 1 of L are equal but for their ends, and
+  // so are their columns. Then j - 1 is the only child of j.
+  std::vector<char> follows;
   index_t nonzeros = 0;        // their sum
   double flops = 0;  // the sum of their squares: one root, count - 1 quotients, (count - 1) count for the rest
 };
