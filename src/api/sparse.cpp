@@ -51,9 +51,7 @@ struct SparseCholesky<T>::State {
 
   host::SparseData<I> data() const { return {plan, schedule, factor.data()}; }
 
-  index_t vector_entries(index_t k) const {
-    return plan.n * k + host::sparse_solve_scratch(schedule, plan.n, k);
-  }
+  index_t vector_entries(index_t k) const { return plan.n * k + host::sparse_solve_scratch(schedule, plan.n, k); }
   /// X^H of k right-hand sides, and the scratch memory of solves behind it.
   I* vectors_for(index_t k) {
     if (vectors.size() < vector_entries(k)) vectors = Buffer<I>(vector_entries(k));
@@ -214,7 +212,8 @@ template <Scalar T>
 real_t<T> SparseCholesky<T>::log_det() const {
   check_factored("SparseCholesky::log_det", *state_);
   double sum = 0;
-  for_columns_of(state_->plan, [&](index_t, index_t c, index_t at) { sum += std::log(double(real(state_->factor[at + c]))); });
+  for_columns_of(state_->plan,
+                 [&](index_t, index_t c, index_t at) { sum += std::log(double(real(state_->factor[at + c]))); });
   return real_t<T>(2 * sum);
 }
 

@@ -87,7 +87,8 @@ TF_HD decltype(auto) with_width(int w, F f) {
     return w == most ? f.template operator()<most>() : with_width<most - 1>(w, f);
 }
 
-/// B := B L^-H for m rows and a few columns, with the lower triangle L given as numbers and the inverses of its diagonal.
+/// B := B L^-H for m rows and a few columns, with the lower triangle L given as numbers and the inverses of its
+/// diagonal.
 template <class T, int w>
 TF_HD void divide(int m, const T (&L)[w][w], const core::Real<T> (&inverse)[w], T* B, index_t ld) {
   const auto rows = [&]<class V>(V, T* row) {
@@ -104,8 +105,8 @@ TF_HD void divide(int m, const T (&L)[w][w], const core::Real<T> (&inverse)[w], 
   for (; i < m; ++i) rows(Alone<T>{}, B + i);
 }
 
-/// Factors the leading (w, w) block of F and divides the m - w rows below it; w is a few columns. Returns 0, or the first
-/// column (from 1) whose pivot is not positive and finite.
+/// Factors the leading (w, w) block of F and divides the m - w rows below it; w is a few columns. Returns 0, or the
+/// first column (from 1) whose pivot is not positive and finite.
 template <class T, int w>
 inline int few_columns(int m, T* F, index_t ld) {
   using R = core::Real<T>;

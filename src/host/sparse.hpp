@@ -1,6 +1,6 @@
 // The numeric phases of a sparse Cholesky factorization on the host. They are not written over the engine's operations:
-// most fronts are smaller than what one operation costs in checks and thread counts, and which threads work where is the
-// schedule's choice, above BLAS and inside it.
+// most fronts are smaller than what one operation costs in checks and thread counts, and which threads work where is
+// the schedule's choice, above BLAS and inside it.
 #pragma once
 
 #include <core/scalar.hpp>

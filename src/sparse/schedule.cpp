@@ -71,7 +71,7 @@ Deal deal_out(const std::vector<double>& costs, int threads) {
 /// whose branches and top together take the least time.
 std::vector<index_t> branch_roots(const Plan& plan, const Tree& tree, int threads) {
   constexpr double shared_speed = 0.75;  // of a thread that works on one front together with the others
-  constexpr double least_cost = 2e5;     // a tree below it is not worth waking threads for
+  constexpr double least_cost = 1e6;     // a tree below it is not worth waking threads for
   std::vector<double> total(plan.fronts());
   for (index_t s = 0; s < plan.fronts(); ++s) {
     total[s] += cost(plan, s);

@@ -19,11 +19,11 @@ struct Run {
 /// Thread t works through the branches [branch_start[t], branch_start[t + 1]) with serial BLAS; then all threads
 /// together, inside BLAS, through the fronts of `top`, one after the other.
 ///
-/// An update matrix of order rows - columns is one square from update_at[front] on in an array of work_entries. Within a
-/// region, fronts at an even depth of the tree stack theirs from the left end, those at an odd depth from the right end:
-/// a front takes its place beside its siblings at one end while its children leave the other, so nothing ever moves.
-/// First come the update matrices of the branches' roots, which wait for `top`; then a region for each thread. The region
-/// of `top` begins where those of the threads do, since they are empty by then.
+/// An update matrix of order rows - columns is one square from update_at[front] on in an array of work_entries. Within
+/// a region, fronts at an even depth of the tree stack theirs from the left end, those at an odd depth from the right
+/// end: a front takes its place beside its siblings at one end while its children leave the other, so nothing ever
+/// moves. First come the update matrices of the branches' roots, which wait for `top`; then a region for each thread.
+/// The region of `top` begins where those of the threads do, since they are empty by then.
 struct Schedule {
   int threads = 1;
   std::vector<Branch> branches;

@@ -1,4 +1,5 @@
-// SparseCholesky: generated matrices of every shape, failures at the exact column, and what a second factorization costs.
+// SparseCholesky: generated matrices of every shape, failures at the exact column, and what a second factorization
+// costs.
 #include <sparse/matrices.hpp>
 #include <support/device.hpp>
 #include <support/ratios.hpp>
@@ -55,7 +56,8 @@ class SparseCholeskyTest : public ::testing::Test {
     all.push_back(banded<T>(random, 60, 4));
     all.push_back(full_matrix<T>(random, 90));
     all.push_back(disconnected<T>(random, 5, 12));
-    for (int k = 0; k < 6; ++k) all.push_back(random_pattern<T>(random, random.integer(5, 120), random.uniform(0.5, 4)));
+    for (int k = 0; k < 6; ++k)
+      all.push_back(random_pattern<T>(random, random.integer(5, 120), random.uniform(0.5, 4)));
     return all;
   }
 };
@@ -66,8 +68,8 @@ TYPED_TEST(SparseCholeskyTest, FactorsAndSolvesEveryShape) {
   for (const auto& A : this->shapes())
     for (Stored stored : all_stored)
       for (Ordering ordering : orderings) {
-        SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " stored " << int(stored) << " ordering "
-                                          << int(ordering));
+        SCOPED_TRACE(::testing::Message()
+                     << A.name << " n=" << A.n << " stored " << int(stored) << " ordering " << int(ordering));
         const auto given = A.stored(stored);
         SparseCholesky<T> F(this->q, analyze(given.pattern(), {.ordering = ordering}));
         EXPECT_EQ(F.info(), -1);
@@ -86,8 +88,8 @@ TYPED_TEST(SparseCholeskyTest, FactorsAndSolvesEveryShape) {
 // Many fronts of many sizes: branches side by side, and BLAS inside the largest.
 TYPED_TEST(SparseCholeskyTest, FactorsWithBranchesOnAnyNumberOfThreads) {
   using T = TypeParam;
-  for (const auto& A : {poisson3d<T>(this->random, 14), poisson2d<T>(this->random, 60), banded<T>(this->random, 3000, 9),
-                        disconnected<T>(this->random, 40, 60)})
+  for (const auto& A : {poisson3d<T>(this->random, 14), poisson2d<T>(this->random, 60),
+                        banded<T>(this->random, 3000, 9), disconnected<T>(this->random, 40, 60)})
     for (int threads : {1, 2, 3, 5}) {
       SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " threads=" << threads);
       Queue q = Queue::host(threads);
@@ -153,9 +155,7 @@ TYPED_TEST(SparseCholeskyTest, ReportsTheColumnThatFails) {
         try {
           F.factor(given.values);
           ADD_FAILURE() << "no exception";
-        } catch (const NotPositiveDefinite& e) {
-          EXPECT_EQ(e.order(), bad + 1);
-        }
+        } catch (const NotPositiveDefinite& e) { EXPECT_EQ(e.order(), bad + 1); }
         EXPECT_THROW(F.log_det(), InvalidArgument);
         given.at(bad, bad) = good;
         F.factor(given.values);
@@ -319,9 +319,7 @@ TYPED_TEST(SparseCholeskyTest, SurvivesEveryAllocationThatFails) {
       F.solve(X.view());
       testing::fail_allocation(0);
       break;
-    } catch (const OutOfMemory&) {
-      testing::fail_allocation(0);
-    }
+    } catch (const OutOfMemory&) { testing::fail_allocation(0); }
   }
 }
 

@@ -151,7 +151,8 @@ SparseMatrix<T> arrow(Random& random, index_t n, bool last) {
 template <Scalar T>
 SparseMatrix<T> random_pattern(Random& random, index_t n, double degree) {
   SparseMatrix<T> A{"random", n, {}};
-  for (index_t k = 0; k < index_t(degree * double(n)); ++k) A.add(random, random.integer(0, n - 1), random.integer(0, n - 1));
+  for (index_t k = 0; k < index_t(degree * double(n)); ++k)
+    A.add(random, random.integer(0, n - 1), random.integer(0, n - 1));
   A.dominate();
   return A;
 }
