@@ -1,4 +1,5 @@
-// One small front: fewer entries than a BLAS call costs. Column-major, one thread, vectors of two or four numbers.
+// Small fronts and narrow columns of large ones, where BLAS spends its time on calls and packing. Column-major, one
+// thread.
 #pragma once
 
 #include <core/scalar.hpp>

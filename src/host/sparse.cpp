@@ -19,14 +19,15 @@ using sparse::Schedule;
 
 constexpr auto conj_trans = []<class T>(T) { return is_complex<T> ? CblasConjTrans : CblasTrans; };
 
-/// Columns that the own routines factor, and rows that they take at once so that these stay in cache. On two Neoverse
-/// cores, 64 columns of 320 rows take 86 us instead of 134 with LAPACK and BLAS, 16 columns of 80 rows 1.7 instead
-/// of 5.4.
+/// Columns that the own routines factor, and rows that they take at once so that these stay in cache. On an aarch64
+/// core with OpenBLAS 0.3.21, 32 columns of 288 rows take 22 us instead of 49 with LAPACK and BLAS, 16 columns of 80
+/// rows 1.7 instead of 5.4; halves down to such leaves are never slower than LAPACK, up to 800 columns of 1800 rows.
 template <class T>
 constexpr int leaf = is_complex<T> ? 16 : 32;
 constexpr int strip = 128;
 
-/// Whether the own routine is faster than BLAS for an update matrix of this order from w columns.
+/// Whether the own routine is faster than BLAS for an update matrix of this order from w columns: there, 64 columns and
+/// order 128 take 73 us instead of 93, order 256 takes 318 instead of 273.
 template <class T>
 bool small_update(index_t order, index_t w) {
   return is_complex<T> ? order <= 16 || w <= 8 : order <= 128 || w <= 16;

@@ -79,7 +79,7 @@ std::vector<index_t> branch_roots(const Plan& plan, const Tree& tree, int thread
   }
   std::vector<index_t> roots = tree.roots, best;
   double top = 0, best_time = 0;
-  for (const index_t s : roots) best_time += total[s] / (1 + (threads - 1) * shared_speed);
+  for (const index_t s : roots) best_time += total[s];
   if (best_time < least_cost) return {};
   const index_t steps = 64 * threads;
   for (index_t step = 0; step < steps && !roots.empty(); ++step) {
@@ -103,18 +103,11 @@ class Region {
  public:
   Region(const Plan& plan, const Tree& tree, std::vector<index_t>& at) : plan_(plan), tree_(tree), at_(at) {}
 
-  /// A front of this region. Its children leave when they lie here too.
-  template <class Here>
-  void pass(index_t s, Here here) {
-    push(s);
+  /// A front whose update matrix lies in this region, or elsewhere. Its children leave unless they lie elsewhere.
+  void pass(index_t s, const std::vector<bool>& elsewhere) {
+    if (!elsewhere[s]) push(s);
     for (index_t c = tree_.first_child[s]; c != none; c = tree_.next_sibling[c])
-      if (here(c)) used_[tree_.depth[c] % 2] -= update_size(plan_, c);
-  }
-  /// The same, but its update matrix lies elsewhere.
-  template <class Here>
-  void pass_elsewhere(index_t s, Here here) {
-    for (index_t c = tree_.first_child[s]; c != none; c = tree_.next_sibling[c])
-      if (here(c)) used_[tree_.depth[c] % 2] -= update_size(plan_, c);
+      if (!elsewhere[c]) used_[tree_.depth[c] % 2] -= update_size(plan_, c);
   }
   index_t peak() const { return peak_; }
   /// Once all fronts have passed: offsets become places in the work array.
@@ -147,20 +140,16 @@ void place_updates(const Plan& plan, const Tree& tree, Schedule& schedule) {
     begin += update_size(plan, b.end - 1);
     waits[b.end - 1] = true;
   }
-  const auto here = [&](index_t c) { return !waits[c]; };
   index_t end = begin;
   for (int t = 0; t < schedule.threads; ++t) {
     Region region(plan, tree, schedule.update_at);
-    for (index_t k = schedule.branch_start[t]; k < schedule.branch_start[t + 1]; ++k) {
-      const Branch& b = schedule.branches[k];
-      for (index_t s = b.begin; s < b.end - 1; ++s) region.pass(s, here);
-      region.pass_elsewhere(b.end - 1, here);
-    }
+    for (index_t k = schedule.branch_start[t]; k < schedule.branch_start[t + 1]; ++k)
+      for (index_t s = schedule.branches[k].begin; s < schedule.branches[k].end; ++s) region.pass(s, waits);
     region.settle(end);
     end += region.peak();
   }
   Region region(plan, tree, schedule.update_at);
-  for (const index_t s : schedule.top) region.pass(s, here);
+  for (const index_t s : schedule.top) region.pass(s, waits);
   region.settle(begin);
   schedule.work_entries = std::max(end, begin + region.peak());
 }

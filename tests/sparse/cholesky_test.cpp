@@ -41,10 +41,6 @@ class SparseCholeskyTest : public ::testing::Test {
     EXPECT_EQ(F.info(), 0);
     EXPECT_LT(factor_ratio(A, F, shift), threshold);
   }
-  /// |B - A X| / (|A| |X| eps), the worst column, from the entries alone.
-  double residual_ratio(const SparseMatrix<T>& A, const HostMatrix<T>& X, const HostMatrix<T>& B) {
-    return A.solve_ratio(X, B);
-  }
   std::vector<SparseMatrix<T>> shapes() {
     std::vector<SparseMatrix<T>> all;
     for (index_t n : {0, 1, 2, 3, 10}) all.push_back(full_matrix<T>(random, n));
