@@ -12,7 +12,7 @@ ALLOWED = {
     "src/tile": ["include", "src/core"],
     "src/dense": ["include", "src/core"],
     "src/sparse": ["include", "src/core", "src/dense"],
-    "src/host": ["include", "src/core", "src/tile"],
+    "src/host": ["include", "src/core", "src/tile", "src/sparse"],
     "src/cuda": ["include", "src/core", "src/tile"],
     "src/tuning": ["include", "src/core"],
     "src/meter": ["include", "src/core"],

@@ -1,9 +1,10 @@
 // Sparse symmetric and hermitian positive definite matrices: analyse the pattern once, factor many times.
 #pragma once
 
-#include <trifactor/types.hpp>
+#include <trifactor/queue.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -140,5 +141,68 @@ class TRIFACTOR_API SparsePlan {
 /// not a matrix of fewer than 2^31 columns, and OutOfMemory. Runs on the host, and calls into METIS one at a time.
 template <SparseIndex I>
 TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<I>&, const AnalyzeOptions& = {});
+
+// The factorization.
+
+/// Which part of a solve with P A P^T = L L^H is meant: all of A^-1, or one of its four factors P^T L^-H L^-1 P. Between
+/// the parts, row i of B belongs to column i of L.
+enum class SparsePart { All, Permute, Lower, LowerAdjoint, PermuteBack };
+
+/// L as compressed columns, counted from 0, rows ascending and the diagonal first. Zeros that fronts store are in it.
+template <Scalar T>
+struct CompressedColumns {
+  std::vector<index_t> start;  // n + 1
+  std::vector<index_t> index;
+  std::vector<T> values;
+};
+
+/// What refinement came to.
+template <Scalar T>
+struct Refinement {
+  int steps = 0;                    // of the right-hand side that took the most
+  real_t<T> backward_error = 0;     // largest |b - A x|_i / (|A| |x| + |b|)_i of all right-hand sides
+};
+
+/// A Cholesky factorization of matrices with the pattern of one plan. All memory is allocated by the constructor; factor
+/// allocates nothing, and solve nothing for one right-hand side. One thread at a time uses an object; many objects may
+/// share a plan. Pointers are in the queue's memory, which is the host's: CUDA queues are refused so far.
+template <Scalar T>
+class TRIFACTOR_API SparseCholesky {
+ public:
+  SparseCholesky(Queue& q, std::shared_ptr<const SparsePlan> plan);
+  SparseCholesky(SparseCholesky&&) noexcept;
+  SparseCholesky& operator=(SparseCholesky&&) noexcept;
+  ~SparseCholesky();
+
+  /// Factors A + shift I, whose values come in the order of the pattern that was analysed. Throws NotPositiveDefinite when
+  /// the pivot of a column is not positive and finite: order() is that column of A, counted from 1. The next call begins
+  /// anew.
+  void factor(std::span<const T> values, real_t<T> shift = 0);
+  /// The same without the exception: returns info().
+  index_t try_factor(std::span<const T> values, real_t<T> shift = 0);
+  /// Of the last factorization: 0, or the column that failed, counted from 1; -1 when there was none yet.
+  index_t info() const noexcept;
+
+  /// B := A^-1 B, or one part of it. Throws InvalidArgument unless the last factorization succeeded.
+  void solve(MatrixView<T> B, SparsePart part = SparsePart::All) const;
+  std::vector<T> solve(const std::vector<T>& b) const;
+  /// The same with iterative refinement until the backward error is that of the scalar or no longer becomes smaller. The
+  /// values are those of the last factorization, or those of a nearby matrix: B := A^-1 B for the matrix given here.
+  Refinement<T> solve_refined(std::span<const T> values, MatrixView<T> B) const;
+
+  /// log det (A + shift I).
+  real_t<T> log_det() const;
+  /// The diagonal of L: entry j belongs to column permutation()[j] of A.
+  std::vector<real_t<T>> diagonal() const;
+  CompressedColumns<T> lower() const;
+
+  const SparsePlan& plan() const noexcept;
+  /// Bytes that this object allocated: the factor, the update matrices, and what goes with them.
+  std::size_t bytes() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace trifactor
