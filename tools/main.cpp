@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   add_solve(app);
   add_bench(app);
   add_trace(app);
+  add_analyze(app);
   add_generate(app);
   add_demo(app);
   try {

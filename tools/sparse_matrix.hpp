@@ -2,7 +2,9 @@
 #pragma once
 
 #include <trifactor/queue.hpp>
+#include <trifactor/sparse.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +26,9 @@ struct SparseMatrix {
   std::vector<T> value;
 
   index_t entries() const { return index_t(row.size()); }
+  trifactor::Pattern<index_t> pattern() const {
+    return {.rows = n, .cols = n, .start = start.data(), .index = row.data(), .sorted = true};
+  }
 };
 
 /// Both triangles applied: Y = A X
@@ -46,5 +51,17 @@ std::optional<index_t> find_not_positive(const SparseMatrix<T>& A);
 /// every output it takes its name when it is complete.
 template <Scalar T>
 void write_matrix_market(const std::string& path, const SparseMatrix<T>& A);
+
+/// A generated matrix ("poisson3d:40") or a coordinate file, which has to be symmetric or hermitian. Throws InputError,
+/// also where a complex file is read with a real T.
+template <Scalar T>
+SparseMatrix<T> load_sparse(const std::string& word, std::uint64_t seed = 0);
+
+/// Whether the word names a file of complex numbers.
+bool is_complex_file(const std::string& word);
+
+/// "auto", "metis", "amd", "natural" and back.
+trifactor::Ordering ordering_named(const std::string& name);
+const char* name_of(trifactor::Ordering);
 
 }  // namespace program
