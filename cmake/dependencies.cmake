@@ -1,4 +1,4 @@
-# OpenBLAS, LAPACKE and OpenMP. Distributions keep each flavour of OpenBLAS in a folder of its own; the OpenMP flavour
+# OpenBLAS, LAPACKE, OpenMP, METIS and AMD. Distributions keep each flavour of OpenBLAS in a folder of its own; the OpenMP flavour
 # comes first, since it runs serially inside an OpenMP loop by itself.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
@@ -14,6 +14,19 @@ foreach(found OPENBLAS_INCLUDE_DIR OPENBLAS_LIBRARY LAPACKE_INCLUDE_DIR)
   mark_as_advanced(${found})
   if(NOT ${found})
     message(FATAL_ERROR "${found} was not found: install OpenBLAS and LAPACKE (scripts/install_packages does), "
+                        "or set -D${found}=...")
+  endif()
+endforeach()
+
+# Orderings of sparse matrices.
+find_path(METIS_INCLUDE_DIR metis.h)
+find_library(METIS_LIBRARY NAMES metis)
+find_path(AMD_INCLUDE_DIR amd.h PATH_SUFFIXES suitesparse)
+find_library(AMD_LIBRARY NAMES amd)
+foreach(found METIS_INCLUDE_DIR METIS_LIBRARY AMD_INCLUDE_DIR AMD_LIBRARY)
+  mark_as_advanced(${found})
+  if(NOT ${found})
+    message(FATAL_ERROR "${found} was not found: install METIS and SuiteSparse's AMD (scripts/install_packages does), "
                         "or set -D${found}=...")
   endif()
 endforeach()

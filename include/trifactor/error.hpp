@@ -40,6 +40,7 @@ class TRIFACTOR_API DeviceFault : public Error {
 class TRIFACTOR_API NotPositiveDefinite : public Error {
  public:
   explicit NotPositiveDefinite(index_t order);
+  NotPositiveDefinite(index_t order, const std::string& what) : Error(what), order_(order) {}
   index_t order() const noexcept { return order_; }
 
  private:

@@ -6,3 +6,4 @@
 #include <trifactor/lu.hpp>
 #include <trifactor/measure.hpp>
 #include <trifactor/queue.hpp>
+#include <trifactor/sparse.hpp>

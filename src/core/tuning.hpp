@@ -31,6 +31,18 @@ struct SolveTuning {
   index_t columns = 512;      // width of a block column of an inverse
 };
 
+struct SparseTuning {
+  index_t metis_from = 3000;  // ordering Auto: below this order AMD alone
+  index_t amd_to = 1000000;   // ordering Auto: from this order on METIS alone
+  index_t both = 1000;        // ordering Auto: METIS is tried too where AMD leaves more flops for an entry of the graph
+  // A front is merged into its parent when together they have up to `tiny` columns, or up to `narrow` columns and at most
+  // `narrow_zeros` percent of stored zeros, or likewise up to `medium`, or any number with at most `wide_zeros` percent.
+  index_t tiny = 4;
+  index_t narrow = 16, narrow_zeros = 80;
+  index_t medium = 48, medium_zeros = 10;
+  index_t wide_zeros = 5;
+};
+
 struct ValueTuning {
   index_t gpu_from = 1024;    // value forms with Device::Auto move matrices of at least this order to the GPU
 };

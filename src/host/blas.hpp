@@ -43,18 +43,22 @@ inline void gemm(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, int m, int n, int k, cons
   cblas_zgemm(CblasColMajor, a, b, m, n, k, &minus_one_c64, A, lda, B, ldb, &one_c64, C, ldc);
 }
 
-// C -= A A^H (CblasNoTrans) or C -= A^H A, one triangle
-inline void herk(CBLAS_UPLO uplo, CBLAS_TRANSPOSE a, int n, int k, const float* A, int lda, float* C, int ldc) {
-  cblas_ssyrk(CblasColMajor, uplo, a, n, k, -1, A, lda, 1, C, ldc);
+// C = beta C - A A^H (CblasNoTrans) or C = beta C - A^H A, one triangle
+inline void herk(CBLAS_UPLO uplo, CBLAS_TRANSPOSE a, int n, int k, const float* A, int lda, float* C, int ldc,
+                 float beta = 1) {
+  cblas_ssyrk(CblasColMajor, uplo, a, n, k, -1, A, lda, beta, C, ldc);
 }
-inline void herk(CBLAS_UPLO uplo, CBLAS_TRANSPOSE a, int n, int k, const double* A, int lda, double* C, int ldc) {
-  cblas_dsyrk(CblasColMajor, uplo, a, n, k, -1, A, lda, 1, C, ldc);
+inline void herk(CBLAS_UPLO uplo, CBLAS_TRANSPOSE a, int n, int k, const double* A, int lda, double* C, int ldc,
+                 double beta = 1) {
+  cblas_dsyrk(CblasColMajor, uplo, a, n, k, -1, A, lda, beta, C, ldc);
 }
-inline void herk(CBLAS_UPLO uplo, CBLAS_TRANSPOSE a, int n, int k, const c32* A, int lda, c32* C, int ldc) {
-  cblas_cherk(CblasColMajor, uplo, a, n, k, -1, A, lda, 1, C, ldc);
+inline void herk(CBLAS_UPLO uplo, CBLAS_TRANSPOSE a, int n, int k, const c32* A, int lda, c32* C, int ldc,
+                 float beta = 1) {
+  cblas_cherk(CblasColMajor, uplo, a, n, k, -1, A, lda, beta, C, ldc);
 }
-inline void herk(CBLAS_UPLO uplo, CBLAS_TRANSPOSE a, int n, int k, const c64* A, int lda, c64* C, int ldc) {
-  cblas_zherk(CblasColMajor, uplo, a, n, k, -1, A, lda, 1, C, ldc);
+inline void herk(CBLAS_UPLO uplo, CBLAS_TRANSPOSE a, int n, int k, const c64* A, int lda, c64* C, int ldc,
+                 double beta = 1) {
+  cblas_zherk(CblasColMajor, uplo, a, n, k, -1, A, lda, beta, C, ldc);
 }
 
 // B := op(A)^-1 B (CblasLeft) or B op(A)^-1

@@ -35,9 +35,12 @@ struct Plan {
   std::vector<index_t> target;
 
   index_t factor_entries = 0;   // factor_start.back()
-  index_t stack_entries = 0;    // most entries of update matrices, (rows - columns)^2 each, alive at once in postorder
+  // Most entries of update matrices, (rows - columns)^2 each, alive at once when fronts are taken in ascending order: a
+  // front's is allocated while its children's are alive, and they are freed when they have been added to it.
+  index_t stack_entries = 0;
   index_t factor_nonzeros = 0;  // of L without what amalgamation added
   double flops = 0;             // of the factorization, multiplications and additions, real arithmetic
+  double front_flops = 0;       // the same with what amalgamation added
 };
 
 }  // namespace trifactor::sparse

@@ -4,7 +4,8 @@ namespace trifactor::tuning {
 
 namespace {
 
-using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::ValueTuning;
+using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::SparseTuning,
+    core::ValueTuning;
 
 template <auto member> struct Setter;
 template <class Tuning, class Value, Value Tuning::*member>
@@ -49,8 +50,23 @@ constexpr Field value_fields[] = {
     number<&ValueTuning::gpu_from>("gpu_from", 0),
 };
 
-constexpr Operation all[] = {
-    {"cholesky", cholesky_fields}, {"lu", lu_fields}, {"solve", solve_fields}, {"value", value_fields}};
+constexpr Field sparse_fields[] = {
+    number<&SparseTuning::metis_from>("metis_from", 0),
+    number<&SparseTuning::amd_to>("amd_to", 0),
+    number<&SparseTuning::both>("both", 0),
+    number<&SparseTuning::tiny>("tiny", 0),
+    number<&SparseTuning::narrow>("narrow", 0),
+    number<&SparseTuning::narrow_zeros>("narrow_zeros", 0),
+    number<&SparseTuning::medium>("medium", 0),
+    number<&SparseTuning::medium_zeros>("medium_zeros", 0),
+    number<&SparseTuning::wide_zeros>("wide_zeros", 0),
+};
+
+constexpr Operation all[] = {{"cholesky", cholesky_fields},
+                             {"lu", lu_fields},
+                             {"solve", solve_fields},
+                             {"value", value_fields},
+                             {"sparse", sparse_fields}};
 
 }  // namespace
 
@@ -58,6 +74,7 @@ template <> const Operation& operation_of<CholeskyTuning>() { return all[0]; }
 template <> const Operation& operation_of<LuTuning>() { return all[1]; }
 template <> const Operation& operation_of<SolveTuning>() { return all[2]; }
 template <> const Operation& operation_of<ValueTuning>() { return all[3]; }
+template <> const Operation& operation_of<SparseTuning>() { return all[4]; }
 
 std::span<const Operation> operations() { return all; }
 

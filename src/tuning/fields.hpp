@@ -27,6 +27,7 @@ template <> const Operation& operation_of<core::CholeskyTuning>();
 template <> const Operation& operation_of<core::LuTuning>();
 template <> const Operation& operation_of<core::SolveTuning>();
 template <> const Operation& operation_of<core::ValueTuning>();
+template <> const Operation& operation_of<core::SparseTuning>();
 
 std::span<const Operation> operations();
 

@@ -17,7 +17,8 @@
 namespace trifactor::tuning {
 namespace {
 
-using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::ValueTuning;
+using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::SparseTuning,
+    core::ValueTuning;
 
 constexpr std::string_view h200[] = {"sm_90", "cuda", "any"};
 constexpr std::string_view arm[] = {"aarch64", "host", "any"};
@@ -135,7 +136,9 @@ TEST(TuningRows, SizesPast32BitsAreCompared) {
 TEST(TuningRows, EveryFieldReachesItsMember) {
   const Table table = table_of(
       "any cholesky any : whole=1 interleaved=2 nb=3 leaf=4 looking=left\nany lu any : whole=5 nb=6 leaf=7\n"
-      "any solve any : nb=8\nany value any : gpu_from=9\n");
+      "any solve any : nb=8\nany value any : gpu_from=9\n"
+      "any sparse any : metis_from=10 amd_to=11 both=12 tiny=13 narrow=14 narrow_zeros=15 medium=16 medium_zeros=17 "
+      "wide_zeros=18\n");
   const auto c = table.find<CholeskyTuning>(arm, "f32", 1, 1, "");
   EXPECT_EQ(c.whole, 1);
   EXPECT_EQ(c.interleaved, 2);
@@ -148,6 +151,16 @@ TEST(TuningRows, EveryFieldReachesItsMember) {
   EXPECT_EQ(l.leaf, 7);
   EXPECT_EQ(table.find<SolveTuning>(arm, "f32", 1, 1, "").nb, 8);
   EXPECT_EQ(table.find<ValueTuning>(arm, "f32", 1, 1, "").gpu_from, 9);
+  const auto s = table.find<SparseTuning>(arm, "f32", 1, 1, "");
+  EXPECT_EQ(s.metis_from, 10);
+  EXPECT_EQ(s.amd_to, 11);
+  EXPECT_EQ(s.both, 12);
+  EXPECT_EQ(s.tiny, 13);
+  EXPECT_EQ(s.narrow, 14);
+  EXPECT_EQ(s.narrow_zeros, 15);
+  EXPECT_EQ(s.medium, 16);
+  EXPECT_EQ(s.medium_zeros, 17);
+  EXPECT_EQ(s.wide_zeros, 18);
 }
 
 TEST(TuningRows, BlanksCommentsAndCarriageReturnsDoNotMatter) {
@@ -216,7 +229,7 @@ TEST(TuningRows, AWrongLineNamesTheFileTheLineAndTheRule) {
       {"sm_90 cholesky f64 # : nb=128", "no colon"},
       {"sm_90 cholesky : nb=128", "an architecture, an operation and a scalar"},
       {": nb=128", "an architecture, an operation and a scalar"},
-      {"sm_90 qr f64 : nb=128", "the operations are cholesky, lu, solve, value"},
+      {"sm_90 qr f64 : nb=128", "the operations are cholesky, lu, solve, value, sparse"},
       {"sm_90 cholesky double : nb=128", "the scalars are f32, f64, c32, c64, any"},
       {"sm_90 cholesky f64 m<=8 : nb=128", "\"m<=8\" is no condition"},
       {"sm_90 cholesky f64 n : nb=128", "\"n\" is no condition"},

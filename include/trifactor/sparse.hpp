@@ -1,0 +1,208 @@
+// Sparse symmetric and hermitian positive definite matrices: analyse the pattern once, factor many times.
+#pragma once
+
+#include <trifactor/queue.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trifactor {
+
+// The analysis.
+
+/// What the compressed direction of a sparse matrix is.
+enum class Compressed { Columns, Rows };
+
+/// Which entries of a symmetric or hermitian matrix are given. Full: both triangles, of which the lower one is read.
+enum class Stored { Lower, Upper, Full };
+
+template <class I>
+concept SparseIndex = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>;
+
+/// Where the entries of a square sparse matrix are, not what they are: a view of the caller's arrays, counted from 0.
+/// Column (row) j holds entries start[j] to start[j + 1] - 1, and index[k] is the row (column) of entry k. The diagonal
+/// may have gaps.
+template <SparseIndex I>
+struct Pattern {
+  index_t rows = 0, cols = 0;
+  const I* start = nullptr;  // cols + 1, or rows + 1
+  const I* index = nullptr;  // start[cols], or start[rows]
+  Compressed compressed = Compressed::Columns;
+  Stored stored = Stored::Lower;
+  /// A promise that the indices of every column (row) ascend. It is checked.
+  bool sorted = false;
+
+  index_t entries() const {
+    const index_t n = compressed == Compressed::Columns ? cols : rows;
+    return n > 0 && start ? start[n] : 0;
+  }
+};
+
+/// Metis: nested dissection, always with the same seed. Amd: approximate minimum degree. Auto: one of the two, or the one
+/// that needs fewer operations.
+enum class Ordering { Auto, Metis, Amd, Natural, Given };
+
+struct AnalyzeOptions {
+  Ordering ordering = Ordering::Auto;
+  /// For Ordering::Given: column j of the reordered matrix is column permutation[j].
+  std::vector<index_t> permutation = {};
+  /// Entries of the same place are added up. Otherwise they are an error.
+  bool duplicates = false;
+  /// Overrides fields of the tuning row, such as "tiny=8 wide_zeros=10".
+  std::string tuning = {};
+};
+
+namespace sparse {
+struct Plan;
+}
+
+/// How a matrix with a certain pattern is factored: the order of its columns, and the fronts (dense blocks of columns that
+/// share their rows) as a tree. It depends on neither values nor scalar nor device, does not change, and may be shared by
+/// many factorizations and threads.
+class TRIFACTOR_API SparsePlan {
+ public:
+  /// The order of the matrix.
+  index_t n() const noexcept;
+  /// Entries of the pattern that was given, in whose order values are given.
+  index_t entries() const noexcept;
+  /// Of the factor L, with its diagonal.
+  index_t factor_nonzeros() const noexcept;
+  /// Additions and multiplications of a factorization, in real arithmetic.
+  double flops() const noexcept;
+  /// The same when zeros count that fronts store beside the nonzeros of L.
+  double front_flops() const noexcept;
+  index_t fronts() const noexcept;
+  index_t levels() const noexcept;
+  /// Column j of P A P^T is column permutation()[j] of A.
+  const std::vector<index_t>& permutation() const noexcept;
+  /// The ordering that was used: never Auto.
+  Ordering ordering() const noexcept;
+  /// What the caller should know, such as why another ordering was used than asked for; mostly empty.
+  const std::string& note() const noexcept;
+
+  /// Bytes of the factor, and of all update matrices that are alive at once when fronts are taken in their order.
+  template <Scalar T> std::size_t factor_bytes() const noexcept { return sizeof(T) * std::size_t(factor_entries()); }
+  template <Scalar T> std::size_t stack_bytes() const noexcept { return sizeof(T) * std::size_t(stack_entries()); }
+  /// Bytes of the plan itself.
+  std::size_t plan_bytes() const noexcept;
+  index_t factor_entries() const noexcept;
+  index_t stack_entries() const noexcept;
+
+  /// One dense block: `columns` columns of L with `rows` rows, its own columns among them.
+  struct Front {
+    index_t parent;  // a later front, or -1
+    index_t level;   // 0 for a leaf
+    index_t columns, rows;
+    double flops;
+  };
+  Front front(index_t s) const;
+
+  struct Level {
+    index_t fronts = 0, columns = 0;
+    double flops = 0;
+  };
+  /// Leaves first.
+  std::vector<Level> level_summary() const;
+
+  /// Fronts of at least `from` and at most `to` columns: the inner dimension of their update.
+  struct WidthBin {
+    index_t from = 0, to = 0, fronts = 0;
+    double flops = 0;
+  };
+  /// By powers of two, up to the widest front.
+  std::vector<WidthBin> width_histogram() const;
+
+  /// "graph", "amd", "metis", "tree", "fronts", "targets" in the order in which they ran, and how long they took.
+  struct Step {
+    std::string name;
+    double seconds = 0;
+  };
+  const std::vector<Step>& steps() const noexcept;
+
+  /// Some lines for a person.
+  std::string text() const;
+
+  /// The plan as the numeric phases read it; its type is internal.
+  const sparse::Plan& data() const noexcept;
+
+  struct State;
+  explicit SparsePlan(std::unique_ptr<State>);
+  SparsePlan(const SparsePlan&) = delete;
+  SparsePlan& operator=(const SparsePlan&) = delete;
+  ~SparsePlan();
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+/// Plans the factorization of every matrix with this pattern. Throws InvalidArgument when the pattern breaks a rule or is
+/// not a matrix of fewer than 2^31 columns, and OutOfMemory. Runs on the host, and calls into METIS one at a time.
+template <SparseIndex I>
+TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<I>&, const AnalyzeOptions& = {});
+
+// The factorization.
+
+/// Which part of a solve with P A P^T = L L^H is meant: all of A^-1, or one of its four factors P^T L^-H L^-1 P. Between
+/// the parts, row i of B belongs to column i of L.
+enum class SparsePart { All, Permute, Lower, LowerAdjoint, PermuteBack };
+
+/// L as compressed columns, counted from 0, rows ascending and the diagonal first. Zeros that fronts store are in it.
+template <Scalar T>
+struct CompressedColumns {
+  std::vector<index_t> start;  // n + 1
+  std::vector<index_t> index;
+  std::vector<T> values;
+};
+
+/// What refinement came to.
+template <Scalar T>
+struct Refinement {
+  int steps = 0;                    // of the right-hand side that took the most
+  real_t<T> backward_error = 0;     // largest |b - A x|_i / (|A| |x| + |b|)_i of all right-hand sides
+};
+
+/// A Cholesky factorization of matrices with the pattern of one plan. All memory is allocated by the constructor; factor
+/// allocates nothing, and solve nothing for one right-hand side. One thread at a time uses an object; many objects may
+/// share a plan. Pointers are in the queue's memory, which is the host's: CUDA queues are refused so far.
+template <Scalar T>
+class TRIFACTOR_API SparseCholesky {
+ public:
+  SparseCholesky(Queue& q, std::shared_ptr<const SparsePlan> plan);
+  SparseCholesky(SparseCholesky&&) noexcept;
+  SparseCholesky& operator=(SparseCholesky&&) noexcept;
+  ~SparseCholesky();
+
+  /// Factors A + shift I, whose values come in the order of the pattern that was analysed. Throws NotPositiveDefinite when
+  /// the pivot of a column is not positive and finite: order() is that column of A, counted from 1. The next call begins
+  /// anew.
+  void factor(std::span<const T> values, real_t<T> shift = 0);
+  /// The same without the exception: returns info().
+  index_t try_factor(std::span<const T> values, real_t<T> shift = 0);
+  /// Of the last factorization: 0, or the column that failed, counted from 1; -1 when there was none yet.
+  index_t info() const noexcept;
+
+  /// B := A^-1 B, or one part of it. Throws InvalidArgument unless the last factorization succeeded.
+  void solve(MatrixView<T> B, SparsePart part = SparsePart::All) const;
+  std::vector<T> solve(const std::vector<T>& b) const;
+  /// The same with iterative refinement until the backward error is that of the scalar or no longer becomes smaller. The
+  /// values are those of the last factorization, or those of a nearby matrix: B := A^-1 B for the matrix given here.
+  Refinement<T> solve_refined(std::span<const T> values, MatrixView<T> B) const;
+
+  /// log det (A + shift I).
+  real_t<T> log_det() const;
+  /// The diagonal of L: entry j belongs to column permutation()[j] of A.
+  std::vector<real_t<T>> diagonal() const;
+  CompressedColumns<T> lower() const;
+
+  const SparsePlan& plan() const noexcept;
+  /// Bytes that this object allocated: the factor, the update matrices, and what goes with them.
+  std::size_t bytes() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trifactor

@@ -1,0 +1,262 @@
+#include <sparse/schedule.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <trifactor/error.hpp>
+
+namespace trifactor::sparse {
+
+namespace {
+
+constexpr index_t none = -1;
+
+struct Tree {
+  std::vector<index_t> first_child, next_sibling, depth, first_descendant;
+  std::vector<index_t> roots;
+
+  explicit Tree(const Plan& plan)
+      : first_child(plan.fronts(), none),
+        next_sibling(plan.fronts(), none),
+        depth(plan.fronts(), 0),
+        first_descendant(plan.fronts()) {
+    const index_t n = plan.fronts();
+    std::iota(first_descendant.begin(), first_descendant.end(), index_t(0));
+    for (index_t s = n - 1; s >= 0; --s) {
+      const index_t p = plan.parent[s];
+      if (p == none) {
+        roots.push_back(s);
+      } else {
+        next_sibling[s] = first_child[p], first_child[p] = s;
+        depth[s] = depth[p] + 1;
+      }
+    }
+    for (index_t s = 0; s < n; ++s)
+      if (const index_t p = plan.parent[s]; p != none)
+        first_descendant[p] = std::min(first_descendant[p], first_descendant[s]);
+  }
+};
+
+index_t update_order(const Plan& plan, index_t s) { return plan.row_count(s) - plan.col_count(s); }
+index_t update_size(const Plan& plan, index_t s) { return update_order(plan, s) * update_order(plan, s); }
+
+/// The time of a front in flops: its own, some for each entry that is moved, some for the calls.
+double cost(const Plan& plan, index_t s) {
+  constexpr double an_entry = 10, a_front = 2000;
+  const double m = double(plan.row_count(s)), w = double(plan.col_count(s));
+  return w * (m * m - w * m + w * w / 3) + an_entry * m * m + a_front;
+}
+
+/// Branches dealt out to threads, the costliest first, each to the thread with the least so far.
+struct Deal {
+  std::vector<int> thread;  // of each branch
+  double longest = 0;
+};
+Deal deal_out(const std::vector<double>& costs, int threads) {
+  std::vector<index_t> order(costs.size());
+  std::iota(order.begin(), order.end(), index_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) { return costs[a] > costs[b]; });
+  std::vector<double> load(threads, 0.0);
+  Deal deal{std::vector<int>(costs.size()), 0};
+  for (const index_t b : order) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += costs[b];
+    deal.thread[b] = int(least - load.begin());
+  }
+  deal.longest = *std::max_element(load.begin(), load.end());
+  return deal;
+}
+
+/// Cuts the tree: the costliest branch gives up its root again and again, and of all cuts on the way the one counts
+/// whose branches and top together take the least time.
+std::vector<index_t> branch_roots(const Plan& plan, const Tree& tree, int threads) {
+  constexpr double shared_speed = 0.75;  // of a thread that works on one front together with the others
+  constexpr double least_cost = 2e5;     // a tree below it is not worth waking threads for
+  std::vector<double> total(plan.fronts());
+  for (index_t s = 0; s < plan.fronts(); ++s) {
+    total[s] += cost(plan, s);
+    if (plan.parent[s] != none) total[plan.parent[s]] += total[s];
+  }
+  std::vector<index_t> roots = tree.roots, best;
+  double top = 0, best_time = 0;
+  for (const index_t s : roots) best_time += total[s] / (1 + (threads - 1) * shared_speed);
+  if (best_time < least_cost) return {};
+  const index_t steps = 64 * threads;
+  for (index_t step = 0; step < steps && !roots.empty(); ++step) {
+    std::vector<double> costs;
+    for (const index_t s : roots) costs.push_back(total[s]);
+    const double time = deal_out(costs, threads).longest + top;
+    if (time < best_time) best_time = time, best = roots;
+    const auto costliest = std::max_element(costs.begin(), costs.end()) - costs.begin();
+    const index_t s = roots[costliest];
+    roots.erase(roots.begin() + costliest);
+    const double own = cost(plan, s);
+    top += own < least_cost ? own : own / (1 + (threads - 1) * shared_speed);
+    for (index_t c = tree.first_child[s]; c != none; c = tree.next_sibling[c]) roots.push_back(c);
+  }
+  std::sort(best.begin(), best.end());
+  return best;
+}
+
+/// Where update matrices lie in one region, found by going through its fronts once.
+class Region {
+ public:
+  Region(const Plan& plan, const Tree& tree, std::vector<index_t>& at) : plan_(plan), tree_(tree), at_(at) {}
+
+  /// A front of this region. Its children leave when they lie here too.
+  template <class Here>
+  void pass(index_t s, Here here) {
+    push(s);
+    for (index_t c = tree_.first_child[s]; c != none; c = tree_.next_sibling[c])
+      if (here(c)) used_[tree_.depth[c] % 2] -= update_size(plan_, c);
+  }
+  /// The same, but its update matrix lies elsewhere.
+  template <class Here>
+  void pass_elsewhere(index_t s, Here here) {
+    for (index_t c = tree_.first_child[s]; c != none; c = tree_.next_sibling[c])
+      if (here(c)) used_[tree_.depth[c] % 2] -= update_size(plan_, c);
+  }
+  index_t peak() const { return peak_; }
+  /// Once all fronts have passed: offsets become places in the work array.
+  void settle(index_t begin) {
+    for (const index_t s : passed_)
+      at_[s] = tree_.depth[s] % 2 == 0 ? begin + at_[s] : begin + peak_ - at_[s] - update_size(plan_, s);
+  }
+
+ private:
+  void push(index_t s) {
+    index_t& used = used_[tree_.depth[s] % 2];
+    at_[s] = used;
+    used += update_size(plan_, s);
+    peak_ = std::max(peak_, used_[0] + used_[1]);
+    passed_.push_back(s);
+  }
+  const Plan& plan_;
+  const Tree& tree_;
+  std::vector<index_t>& at_;
+  std::vector<index_t> passed_;
+  index_t used_[2] = {0, 0}, peak_ = 0;
+};
+
+void place_updates(const Plan& plan, const Tree& tree, Schedule& schedule) {
+  schedule.update_at.resize(plan.fronts());
+  index_t begin = 0;
+  std::vector<bool> waits(plan.fronts());
+  for (const Branch& b : schedule.branches) {
+    schedule.update_at[b.end - 1] = begin;
+    begin += update_size(plan, b.end - 1);
+    waits[b.end - 1] = true;
+  }
+  const auto here = [&](index_t c) { return !waits[c]; };
+  index_t end = begin;
+  for (int t = 0; t < schedule.threads; ++t) {
+    Region region(plan, tree, schedule.update_at);
+    for (index_t k = schedule.branch_start[t]; k < schedule.branch_start[t + 1]; ++k) {
+      const Branch& b = schedule.branches[k];
+      for (index_t s = b.begin; s < b.end - 1; ++s) region.pass(s, here);
+      region.pass_elsewhere(b.end - 1, here);
+    }
+    region.settle(end);
+    end += region.peak();
+  }
+  Region region(plan, tree, schedule.update_at);
+  for (const index_t s : schedule.top) region.pass(s, here);
+  region.settle(begin);
+  schedule.work_entries = std::max(end, begin + region.peak());
+}
+
+void find_runs(const Plan& plan, Schedule& schedule) {
+  schedule.run_start.push_back(0);
+  for (index_t s = 0; s < plan.fronts(); ++s) {
+    const index_t first = plan.row_start[s] + plan.col_count(s);
+    for (index_t i = first; i < plan.row_start[s + 1] && plan.parent[s] != none; ++i) {
+      if (i > first && plan.place[i] == plan.place[i - 1] + 1)
+        ++schedule.runs.back().length;
+      else
+        schedule.runs.push_back({int(plan.place[i]), 1});
+    }
+    schedule.run_start.push_back(index_t(schedule.runs.size()));
+  }
+}
+
+/// A counting sort of the given entries by front.
+void sort_entries(const Plan& plan, Schedule& schedule) {
+  const index_t entries = index_t(plan.target.size());
+  // Every so many entries of the factor, the front that they lie in: a search begins there.
+  const index_t stride = std::max<index_t>(1, plan.factor_entries / std::max<index_t>(1, plan.fronts()));
+  std::vector<index_t> near;
+  for (index_t s = 0; s < plan.fronts(); ++s)
+    while (index_t(near.size()) * stride < plan.factor_start[s + 1]) near.push_back(s);
+  near.push_back(std::max<index_t>(0, plan.fronts() - 1));
+  const auto front_of = [&](index_t target) {
+    const auto begin = plan.factor_start.begin();
+    const index_t k = target / stride;
+    return std::upper_bound(begin + near[k] + 1, begin + near[k + 1] + 1, target) - begin - 1;
+  };
+  std::vector<int> front(entries);
+  schedule.entry_start.assign(plan.fronts() + 1, 0);
+  for (index_t k = 0; k < entries; ++k) {
+    const index_t target = plan.target[k];
+    front[k] = target == Plan::nowhere ? -1 : int(front_of(target < 0 ? ~target : target));
+    if (front[k] >= 0) ++schedule.entry_start[front[k] + 1];
+  }
+  std::partial_sum(schedule.entry_start.begin(), schedule.entry_start.end(), schedule.entry_start.begin());
+  schedule.entry_source.resize(schedule.entry_start.back());
+  schedule.entry_target.resize(schedule.entry_start.back());
+  std::vector<index_t> next(schedule.entry_start.begin(), schedule.entry_start.end() - 1);
+  for (index_t k = 0; k < entries; ++k) {
+    if (front[k] < 0) continue;
+    const index_t at = next[front[k]]++;
+    schedule.entry_source[at] = k, schedule.entry_target[at] = plan.target[k];
+  }
+}
+
+}  // namespace
+
+std::size_t Schedule::bytes() const {
+  const auto size = [](const auto&... vectors) { return ((vectors.size() * sizeof(vectors[0])) + ...); };
+  return size(branches, branch_start, top, first_child, next_sibling, update_at, run_start, runs, entry_start,
+              entry_source, entry_target);
+}
+
+Schedule make_schedule(const Plan& plan, int threads) {
+  for (index_t s = 0; s < plan.fronts(); ++s)
+    if (plan.row_count(s) > std::numeric_limits<int>::max())
+      throw InvalidArgument("SparseCholesky: a front of " + std::to_string(plan.row_count(s)) +
+                            " rows is more than BLAS can count");
+  Schedule schedule;
+  schedule.threads = threads;
+  Tree tree(plan);
+  std::vector<index_t> roots;
+  if (threads > 1) roots = branch_roots(plan, tree, threads);
+
+  std::vector<double> costs;
+  for (const index_t s : roots) {
+    double sum = 0;
+    for (index_t d = tree.first_descendant[s]; d <= s; ++d) sum += cost(plan, d);
+    costs.push_back(sum);
+  }
+  schedule.branch_start.assign(threads + 1, 0);
+  std::vector<bool> in_branch(plan.fronts());
+  if (!roots.empty()) {
+    const Deal deal = deal_out(costs, threads);
+    for (int t = 0; t < threads; ++t) {
+      for (std::size_t b = 0; b < roots.size(); ++b)
+        if (deal.thread[b] == t) schedule.branches.push_back({tree.first_descendant[roots[b]], roots[b] + 1});
+      schedule.branch_start[t + 1] = index_t(schedule.branches.size());
+    }
+    for (const Branch& b : schedule.branches) std::fill(in_branch.begin() + b.begin, in_branch.begin() + b.end, true);
+  }
+  for (index_t s = 0; s < plan.fronts(); ++s) {
+    if (!in_branch[s]) schedule.top.push_back(s);
+    schedule.largest_rows = std::max(schedule.largest_rows, plan.row_count(s));
+  }
+  place_updates(plan, tree, schedule);
+  find_runs(plan, schedule);
+  sort_entries(plan, schedule);
+  schedule.first_child = std::move(tree.first_child);
+  schedule.next_sibling = std::move(tree.next_sibling);
+  return schedule;
+}
+
+}  // namespace trifactor::sparse
