@@ -149,7 +149,7 @@ void print_json(const AnalyzeOptions& o, const SparsePlan& plan, const SparseMat
                       {"flops", level.flops}});
   for (const SparsePlan::WidthBin& bin : plan.width_histogram())
     widths.push_back({{"from", bin.from}, {"to", bin.to}, {"fronts", bin.fronts}, {"flops", bin.flops}});
-  for (const SparsePlan::Step& step : plan.steps()) steps[step.name] = step.seconds;
+  for (const SparsePlan::Step& step : plan.steps()) steps[step.name] = steps.value(step.name, 0.0) + step.seconds;
   for (const Phase& phase : phases_of(plan, A)) memory[phase.name] = std::int64_t(phase.bytes);
   const ordered_json all = {{"matrix", o.matrix},
                             {"n", A.n},
