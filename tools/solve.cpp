@@ -276,7 +276,8 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
     A_file.refuse_size(fmt::format("{} x {:.0f} right-hand sides and solutions take {} of memory, but {} are available",
                                    h.rows, columns, readable_bytes(sides), readable_bytes(available)));
 
-  Outcome<T> done{.method = "sparse", .device = "host"};
+  Outcome<T> done;
+  done.method = "sparse", done.device = "host";
   std::variant<SparseMatrix<T>, Place> found;
   done.read = timed_step("reading", [&] { found = A_file.sparse<T>(); });
   if (const auto* const place = std::get_if<Place>(&found)) {
