@@ -55,7 +55,7 @@ std::vector<index_t> parse_sizes(const char* option, const std::string& text) {
 /// The options as they were typed, before the defaults that depend on the machine and on each other.
 struct Typed {
   BenchOptions options;
-  std::string n, nrhs, nb, leaf, looking, scalars, kind, sizes;
+  std::string n, nrhs, nb, leaf, looking, scalars, kind, sizes, matrices;
   std::int64_t seed = -1;
 };
 
@@ -74,6 +74,22 @@ std::string default_sizes(const std::string& op, const std::string& device) {
   if (op == "tile") return "128,256,512,1024";
   if (op == "update") return device == "cuda" ? "10240" : "2048";
   return "512,1024,2048,4096";
+}
+
+/// The sparse solver runs on the host, and CHOLMOD is its peer where that was built.
+void complete_sparse(BenchOptions& o, const std::string& matrices) {
+  o.matrices = split(matrices.empty() ? "poisson3d:20,elastic3d:10,shell2d:40" : matrices, ',');
+  if (o.device == "cuda") throw InputError("--device cuda: bench sparse runs on the host so far");
+  const bool asked = !o.against.empty() && o.against != "none";
+  if (asked && o.against != "cholmod" && o.against != "cholmod-given")
+    throw InputError(
+        fmt::format("--against: '{}' is not one of cholmod, cholmod-given, none, which bench sparse has", o.against));
+  if (asked && cholmod_program().empty())
+    throw InputError(
+        fmt::format("--against {}: trifactor_cholmod is not beside this program: install "
+                    "libsuitesparse-dev and build again, or take none",
+                    o.against));
+  if (o.against.empty()) o.against = cholmod_program().empty() ? "none" : "cholmod";
 }
 
 /// Cholesky takes a list of modes or all of them, the others one.
@@ -95,7 +111,11 @@ void complete_modes(BenchOptions& o) {
 
 BenchOptions complete(const Typed& typed) {
   BenchOptions o = typed.options;
-  if (o.device.empty()) o.device = has_gpu() ? "cuda" : "host";
+  if (o.device.empty()) o.device = has_gpu() && o.op != "sparse" ? "cuda" : "host";
+  if (o.op == "sparse")
+    complete_sparse(o, typed.matrices);
+  else if (o.against.starts_with("cholmod"))
+    throw InputError(fmt::format("--against {} belongs to bench sparse, not to bench {}", o.against, o.op));
   o.n = parse_sizes("--n", typed.n.empty() ? default_sizes(o.op, o.device) : typed.n);
   if (!typed.nrhs.empty()) o.nrhs = parse_sizes("--rhs", typed.nrhs);
   o.nb = parse_sizes("--nb", typed.nb.empty() ? "64,128,256,512,1024" : typed.nb);
@@ -120,7 +140,7 @@ BenchOptions complete(const Typed& typed) {
   if (o.against.empty()) o.against = o.device == "cuda" ? "cusolver" : "lapack";
   if (o.against == "cusolver" && o.device != "cuda") throw InputError("--against cusolver needs --device cuda");
   complete_modes(o);
-  o.seed = typed.seed >= 0 ? std::uint64_t(typed.seed) : std::random_device{}();
+  o.seed = typed.seed >= 0 ? std::uint64_t(typed.seed) : o.op == "sparse" ? 0 : std::random_device{}();
   return o;
 }
 
@@ -159,6 +179,7 @@ void bench(const BenchOptions& o) {
   RowPrinter printer(o.json, o.op == "solve"    ? Columns::Solve
                              : o.op == "update" ? Columns::Update
                              : o.op == "tile"   ? Columns::Tile
+                             : o.op == "sparse" ? Columns::Sparse
                              : o.op != "batch"  ? Columns::Dense
                              : o.is_ragged()    ? Columns::Ragged
                                                 : Columns::Batch);
@@ -171,6 +192,8 @@ void bench(const BenchOptions& o) {
   };
   for (const std::string& scalar : o.scalars)
     with_scalar(scalar, [&]<class T>(std::type_identity<T>) {
+      for (const std::string& matrix : o.matrices) bench_sparse<T>(bench, matrix, take);
+      if (o.op == "sparse") return;
       for (const index_t n : o.n) {
         if (o.op == "cholesky")
           for (const Row& row : bench_cholesky<T>(bench, n)) take(row);
@@ -233,13 +256,14 @@ void require_success(Queue& queue, Queue& host, const std::string& what, const B
 void add_bench(CLI::App& app) {
   auto typed = std::make_shared<Typed>();
   BenchOptions& o = typed->options;
-  CLI::App* const command = app.add_subcommand("bench", "measure against LAPACK or cuSOLVER in the same run");
+  CLI::App* const command = app.add_subcommand("bench", "measure against LAPACK, cuSOLVER or CHOLMOD in the same run");
   command
-      ->add_option("op", o.op,
-                   "cholesky, lu, solve, inverse, batch (Cholesky of many small matrices), update or tile (parts of "
-                   "Cholesky)")
+      ->add_option(
+          "op", o.op,
+          "cholesky, lu, solve, inverse, batch (Cholesky of many small matrices), sparse (Cholesky), update or "
+          "tile (parts of Cholesky)")
       ->required()
-      ->check(CLI::IsMember({"cholesky", "lu", "solve", "inverse", "batch", "update", "tile"}));
+      ->check(CLI::IsMember({"cholesky", "lu", "solve", "inverse", "batch", "sparse", "update", "tile"}));
   command->add_option("--n", typed->n, "sizes: 512,1024 or first:last:step");
   command->add_option("--scalar", typed->scalars,
                       "of f32,f64,c32,c64 (c32 and c64 pair two floats and two doubles) [f64]");
@@ -253,12 +277,20 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--device", o.device, "host or cuda [cuda where there is a GPU]")
       ->check(CLI::IsMember({"host", "cuda"}));
-  command->add_option("--against", o.against, "lapack, cusolver or none [lapack on host, cusolver on cuda]")
-      ->check(CLI::IsMember({"lapack", "cusolver", "none"}));
+  command
+      ->add_option("--against", o.against,
+                   "lapack, cusolver or none [lapack on host, cusolver on cuda]; sparse: cholmod, "
+                   "cholmod-given (with our permutation) or none [cholmod where it is built]")
+      ->check(CLI::IsMember({"lapack", "cusolver", "cholmod", "cholmod-given", "none"}));
+  command->add_option("--matrix", typed->matrices,
+                      "sparse: files or FAMILY:SIZE as of generate [poisson3d:20,elastic3d:10,shell2d:40]");
+  command->add_option("--ordering", o.ordering, "sparse: auto, metis, amd or natural")
+      ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
+      ->capture_default_str();
   command->add_option("--method", o.method, "solve, inverse: which factor")
       ->check(CLI::IsMember({"cholesky", "lu"}))
       ->capture_default_str();
-  command->add_option("--rhs", typed->nrhs, "solve: numbers of right-hand sides, as --n [1]");
+  command->add_option("--rhs", typed->nrhs, "solve: numbers of right-hand sides, as --n; sparse: one of them [1]");
   command->add_option("--nb", typed->nb, "update: widths of a block column, as --n [64,128,256,512,1024]");
   command->add_option("--looking", typed->looking, "update: of left,right [both]");
   command->add_flag("--each", o.each, "update: a row for each step instead of one for all of them");
@@ -281,8 +313,9 @@ void add_bench(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--json", o.json, "print one JSON object a line");
   command->callback([typed, command] {
-    for (const auto& [option, op] : {std::pair{"--rhs", "solve"},
-                                     {"--nb", "update"},
+    for (const auto& [option, op] : {std::pair{"--nb", "update"},
+                                     {"--matrix", "sparse"},
+                                     {"--ordering", "sparse"},
                                      {"--looking", "update"},
                                      {"--each", "update"},
                                      {"--leaf", "tile"},
@@ -291,10 +324,17 @@ void add_bench(CLI::App& app) {
                                      {"--sizes", "batch"}})
       if (command->count(option) > 0 && typed->options.op != op)
         throw InputError(fmt::format("{} belongs to bench {}, not to bench {}", option, op, typed->options.op));
+    if (command->count("--rhs") > 0 && typed->options.op != "solve" && typed->options.op != "sparse")
+      throw InputError(
+          fmt::format("--rhs belongs to bench solve and bench sparse, not to bench {}", typed->options.op));
+    for (const char* const option : {"--n", "--uplo", "--mode", "--energy"})
+      if (command->count(option) > 0 && typed->options.op == "sparse")
+        throw InputError(fmt::format("{} does not belong to bench sparse; --matrix says what is factored", option));
     if (command->count("--mode") > 0 && is_part(typed->options.op))
       throw InputError(fmt::format("--mode: bench {} has no modes; --tuning forces its path", typed->options.op));
     if (command->count("--method") > 0 && typed->options.op != "solve" && typed->options.op != "inverse")
-      throw InputError(fmt::format("--method belongs to bench solve and bench inverse, not to bench {}", typed->options.op));
+      throw InputError(
+          fmt::format("--method belongs to bench solve and bench inverse, not to bench {}", typed->options.op));
     bench(complete(*typed));
   });
 }

@@ -19,14 +19,16 @@ using trifactor::Buffer;
 using trifactor::Contender;
 
 struct BenchOptions {
-  std::string op;  // cholesky, lu, solve, inverse, batch, update or tile
+  std::string op;  // cholesky, lu, solve, inverse, batch, update, tile or sparse
   std::vector<index_t> n, nrhs = {1}, nb, leaf;
   std::vector<std::string> scalars;
   std::string method = "cholesky";  // of a solve or an inverse
   std::string uplo = "lower", mode = "auto", tuning;
   std::vector<std::string> modes, looking;  // of Cholesky, side by side; of updates
   bool each = false;                        // a row for each step of an update
-  std::string device, against;                    // host or cuda; lapack, cusolver or none
+  std::string device, against;                    // host or cuda; lapack, cusolver, cholmod or none
+  std::vector<std::string> matrices;              // sparse ones: files or generated
+  std::string ordering = "auto";                  // of those
   std::string kind = "strided", sizes = "fixed";  // of a batch; sizes uniform in 1..n need kind ragged
   index_t count = 10000;
   double seconds = 2, energy = 0;  // to spend on a row; to watch the sensors
@@ -63,6 +65,12 @@ void bench_update(Bench&, index_t n, index_t nb, const std::function<void(const 
 /// The diagonal tile alone, halved down to `leaf`.
 template <Scalar T>
 Row bench_tile(Bench&, index_t n, index_t leaf);
+
+/// A row for each phase: analyze, factor (memory and all), refactor, solve.
+template <Scalar T>
+void bench_sparse(Bench&, const std::string& matrix, const std::function<void(const Row&)>& take);
+/// The program that runs CHOLMOD, beside this one; empty where it was not built.
+std::string cholmod_program();
 
 /// A way to factor one matrix that --mode names.
 struct CholeskyMode {

@@ -9,6 +9,8 @@ void add_info(CLI::App&);
 void add_solve(CLI::App&);
 void add_bench(CLI::App&);
 void add_trace(CLI::App&);
+void add_analyze(CLI::App&);
+void add_generate(CLI::App&);
 void add_demo(CLI::App&);
 
 }  // namespace program

@@ -38,7 +38,7 @@ program::ExitStatus status_of(const std::exception& e) {
 
 int main(int argc, char** argv) {
   using namespace program;
-  CLI::App app{"Cholesky and LU factorizations of dense matrices, on the CPU and on the GPU", "trifactor"};
+  CLI::App app{"Cholesky and LU factorizations of dense and sparse matrices, on the CPU and on the GPU", "trifactor"};
   app.set_version_flag("--version", fmt::format("trifactor {} ({})", trifactor::version(), TRIFACTOR_COMMIT));
   app.require_subcommand(1);
   app.footer(
@@ -48,6 +48,8 @@ int main(int argc, char** argv) {
   add_solve(app);
   add_bench(app);
   add_trace(app);
+  add_analyze(app);
+  add_generate(app);
   add_demo(app);
   try {
     app.parse(argc, argv);

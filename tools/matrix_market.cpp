@@ -2,12 +2,16 @@
 
 #include "failure.hpp"
 #include "line_reader.hpp"
+#include "memory.hpp"
 #include "symmetry.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace program {
 namespace {
@@ -129,8 +133,9 @@ index_t read_index(LineReader& in, const char* what, index_t size) {
   return index - 1;
 }
 
-template <class T>
-void read_coordinates(LineReader& in, const Header& h, MatrixView<T> A) {
+/// Calls take(i, j, value) for every entry that the file stores.
+template <class T, class Take>
+void read_coordinates(LineReader& in, const Header& h, const Take& take) {
   const bool general = h.symmetry == Symmetry::General;
   for (index_t k = 0; k < h.entries; ++k) {
     if (!in.next_line()) reject_short(in, h.entries, k);
@@ -141,7 +146,7 @@ void read_coordinates(LineReader& in, const Header& h, MatrixView<T> A) {
       in.reject(fmt::format("entry ({}, {}) lies above the diagonal, but a {} file holds the lower triangle", i + 1,
                             j + 1, symmetries[std::size_t(h.symmetry)]));
     if (i == j) check_diagonal(in, h.symmetry, i, value);
-    A(i, j) += value;
+    take(i, j, value);
   }
 }
 
@@ -159,14 +164,84 @@ void read_array(LineReader& in, const Header& h, MatrixView<T> A) {
   }
 }
 
+void expect_end(LineReader& in, const Header& h) {
+  if (in.next_line()) in.reject(fmt::format("an entry more than the {} that were announced", h.entries));
+}
+
+/// The entry above the diagonal that belongs to one below it.
+template <class T>
+T mirrored(Symmetry symmetry, T a) {
+  return symmetry == Symmetry::Symmetric ? a : symmetry == Symmetry::Hermitian ? conjugate(a) : -a;
+}
+
 /// Fills the upper triangle from the lower one.
 template <class T>
 void mirror(Symmetry symmetry, MatrixView<T> A) {
   if (symmetry == Symmetry::General) return;
-  for_each_below_diagonal(A.rows, [&](index_t i, index_t j) {
-    const T a = A(i, j);
-    A(j, i) = symmetry == Symmetry::Symmetric ? a : symmetry == Symmetry::Hermitian ? conjugate(a) : -a;
-  });
+  for_each_below_diagonal(A.rows, [&](index_t i, index_t j) { A(j, i) = mirrored(symmetry, A(i, j)); });
+}
+
+/// Entries one after the other.
+template <class T>
+struct Triplets {
+  std::vector<index_t> row, column;
+  std::vector<T> value;
+
+  void add(index_t i, index_t j, T a) { row.push_back(i), column.push_back(j), value.push_back(a); }
+
+  /// The same by ascending keys, of which there are n; what has the same key keeps its order.
+  Triplets sorted(std::vector<index_t> Triplets::*key, index_t n) const {
+    std::vector<std::size_t> next(std::size_t(n) + 1, 0);
+    for (const index_t k : this->*key) ++next[std::size_t(k) + 1];
+    for (std::size_t k = 0; k < std::size_t(n); ++k) next[k + 1] += next[k];
+    Triplets to;
+    to.row.resize(row.size()), to.column.resize(row.size()), to.value.resize(row.size());
+    for (std::size_t k = 0; k < row.size(); ++k) {
+      const std::size_t place = next[std::size_t((this->*key)[k])]++;
+      to.row[place] = row[k], to.column[place] = column[k], to.value[place] = value[k];
+    }
+    return to;
+  }
+};
+
+/// Columns with ascending rows; entries of one place are summed in the order of the file.
+template <class T>
+SparseMatrix<T> compressed(Triplets<T> entries, index_t n) {
+  entries = entries.sorted(&Triplets<T>::row, n);
+  entries = entries.sorted(&Triplets<T>::column, n);
+  SparseMatrix<T> A;
+  A.n = n;
+  A.start.assign(std::size_t(n) + 1, 0);
+  for (std::size_t k = 0; k < entries.row.size(); ++k) {
+    const index_t i = entries.row[k], j = entries.column[k];
+    if (k > 0 && entries.row[k - 1] == i && entries.column[k - 1] == j) {
+      A.value.back() += entries.value[k];
+    } else {
+      A.row.push_back(i), A.value.push_back(entries.value[k]);
+      ++A.start[std::size_t(j) + 1];
+    }
+  }
+  for (std::size_t j = 0; j < std::size_t(n); ++j) A.start[j + 1] += A.start[j];
+  return A;
+}
+
+/// The first place in which `lower` is not the conjugate of `mirror`, which holds the mirror images of what lies above
+/// the diagonal; entries that are not stored are zero.
+template <class T>
+std::optional<Place> find_asymmetry(const SparseMatrix<T>& lower, const SparseMatrix<T>& mirror) {
+  for (index_t j = 0; j < lower.n; ++j) {
+    index_t p = lower.start[std::size_t(j)], q = mirror.start[std::size_t(j)];
+    const index_t p_end = lower.start[std::size_t(j + 1)], q_end = mirror.start[std::size_t(j + 1)];
+    while (p < p_end || q < q_end) {
+      const index_t row_p = p < p_end ? lower.row[std::size_t(p)] : lower.n;
+      const index_t row_q = q < q_end ? mirror.row[std::size_t(q)] : lower.n;
+      const index_t i = std::min(row_p, row_q);
+      const T a = row_p == i ? lower.value[std::size_t(p++)] : T(0);
+      const T b = row_q == i ? mirror.value[std::size_t(q++)] : i == j ? a : T(0);
+      if (!same(a, conjugate(b))) return Place{i, j};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -192,11 +267,41 @@ Matrix<T> MatrixMarketFile::dense() const {
   Matrix<T> A(header_.rows, header_.cols);
   LineReader in(path_, file_.text(), body_);
   if (header_.format == Format::Coordinate)
-    read_coordinates<T>(in, header_, A.view());
+    read_coordinates<T>(in, header_, [a = A.view()](index_t i, index_t j, T value) { a(i, j) += value; });
   else
     read_array<T>(in, header_, A.view());
-  if (in.next_line()) in.reject(fmt::format("an entry more than the {} that were announced", header_.entries));
+  expect_end(in, header_);
   mirror(header_.symmetry, A.view());
+  return A;
+}
+
+template <Scalar T>
+std::variant<SparseMatrix<T>, Place> MatrixMarketFile::sparse() const {
+  const index_t n = header_.rows;
+  const double entry = 2 * sizeof(index_t) + sizeof(T);
+  const double bytes = 2 * entry * double(header_.entries) + 4.0 * sizeof(index_t) * double(n);
+  if (const auto available = double(available_memory()); bytes > available)
+    refuse_size(fmt::format("reading this {} x {} matrix takes {} of memory, but {} are available", n, n,
+                            readable_bytes(bytes), readable_bytes(available)));
+  Triplets<T> lower, above;
+  LineReader in(path_, file_.text(), body_);
+  read_coordinates<T>(in, header_, [&](index_t i, index_t j, T value) {
+    if (i >= j)
+      lower.add(i, j, value);
+    else
+      above.add(j, i, value);
+  });
+  expect_end(in, header_);
+  SparseMatrix<T> A = compressed(std::move(lower), n), mirror;
+  if (header_.symmetry == Symmetry::General)
+    mirror = compressed(std::move(above), n);
+  else if (trifactor::ComplexScalar<T> || header_.symmetry == Symmetry::SkewSymmetric) {
+    mirror = A;
+    for (T& a : mirror.value) a = mirrored(header_.symmetry, a);
+  } else {
+    return A;
+  }
+  if (const auto place = find_asymmetry(A, mirror)) return *place;
   return A;
 }
 
@@ -206,5 +311,7 @@ void MatrixMarketFile::refuse_size(const std::string& rule) const {
 
 template Matrix<double> MatrixMarketFile::dense<double>() const;
 template Matrix<std::complex<double>> MatrixMarketFile::dense<std::complex<double>>() const;
+template std::variant<SparseMatrix<double>, Place> MatrixMarketFile::sparse<double>() const;
+template std::variant<SparseMatrix<std::complex<double>>, Place> MatrixMarketFile::sparse<std::complex<double>>() const;
 
 }  // namespace program

@@ -2,17 +2,14 @@
 #pragma once
 
 #include "mapped_file.hpp"
+#include "sparse_matrix.hpp"
 
 #include <trifactor/queue.hpp>
 
 #include <string>
+#include <variant>
 
 namespace program {
-
-using trifactor::index_t;
-using trifactor::Matrix;
-using trifactor::MatrixView;
-using trifactor::Scalar;
 
 struct MatrixMarketHeader {
   enum class Format { Array, Coordinate };
@@ -29,6 +26,11 @@ struct MatrixMarketHeader {
   bool is_complex() const noexcept { return field == Field::Complex; }
   /// "coordinate real symmetric"
   std::string words() const;
+};
+
+/// A row and a column, counted from 0.
+struct Place {
+  index_t row = 0, column = 0;
 };
 
 /// Where reading stands in a file.
@@ -51,6 +53,12 @@ class MatrixMarketFile {
   /// A complex file needs a complex T.
   template <Scalar T>
   Matrix<T> dense() const;
+
+  /// The lower triangle of a square coordinate file that is symmetric (hermitian for a complex T) by its values;
+  /// otherwise the first entry below the diagonal or on it, by columns, that is not the conjugate of its mirror image.
+  /// Repeated entries are summed. Throws InputError where memory does not hold it.
+  template <Scalar T>
+  std::variant<SparseMatrix<T>, Place> sparse() const;
 
   /// Throws "file:line: rule", where the line is the one that gives the sizes.
   [[noreturn]] void refuse_size(const std::string& rule) const;

@@ -1,99 +1,78 @@
-#include "failure.hpp"
 #include "matrix_market.hpp"
+#include "new_file.hpp"
+#include "sparse_matrix.hpp"
 
 #include <fmt/format.h>
-
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 
 namespace program {
 namespace {
 
-/// A file that takes its name only when it is complete; until then, and after a failure, it is not there.
-class NewFile {
+constexpr std::size_t block = 1 << 20;
+
+template <Scalar T>
+constexpr const char* field = trifactor::ComplexScalar<T> ? "complex" : "real";
+
+/// Text on its way into a file, a block at a time.
+class Text {
  public:
-  explicit NewFile(const std::string& path) : shown_(path), target_(path) {
-    std::error_code ignored;
-    if (std::filesystem::is_symlink(target_, ignored)) {
-      const auto pointed_at = std::filesystem::canonical(target_, ignored);
-      if (!ignored) target_ = pointed_at;
-    }
-    const auto status = std::filesystem::status(target_, ignored);
-    const bool replaceable = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
-    if (replaceable) {
-      written_ = target_;
-      written_ += fmt::format(".{}.partial", ::getpid());
-      descriptor_ = ::open(written_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } else {  // a pipe or a terminal keeps its name
-      descriptor_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
-    }
-    if (descriptor_ < 0) throw InputError(fmt::format("{}: cannot be written: {}", shown_, std::strerror(errno)));
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-  ~NewFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!written_.empty()) ::unlink(written_.c_str());
-  }
+  explicit Text(const std::string& path) : file_(path) {}
 
-  void append(const char* data, std::size_t size) {
-    while (size > 0) {
-      const ssize_t put = ::write(descriptor_, data, size);
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) fail();
-      data += put, size -= std::size_t(put);
-    }
+  template <class... Values>
+  void add(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::vformat_to(std::back_inserter(text_), format, fmt::make_format_args(values...));
+    if (text_.size() >= block) flush();
   }
-
   void finish() {
-    const int closed = ::close(descriptor_);
-    descriptor_ = -1;
-    if (closed != 0) fail();
-    if (!written_.empty() && ::rename(written_.c_str(), target_.c_str()) != 0) fail();
-    written_.clear();
+    flush();
+    file_.finish();
   }
 
  private:
-  [[noreturn]] void fail() { throw OutputError(fmt::format("{}: writing failed: {}", shown_, std::strerror(errno))); }
+  void flush() {
+    file_.append({text_.data(), text_.size()});
+    text_.clear();
+  }
 
-  std::string shown_;
-  std::filesystem::path target_, written_;
-  int descriptor_ = -1;
+  NewFile file_;
+  fmt::memory_buffer text_;
 };
 
 }  // namespace
 
 template <Scalar T>
 void write_matrix_market(const std::string& path, MatrixView<const T> X) {
-  constexpr bool is_complex = trifactor::ComplexScalar<T>;
-  constexpr std::size_t block = 1 << 20;
-  NewFile file(path);
-  fmt::memory_buffer text;
-  const auto out = std::back_inserter(text);
-  fmt::format_to(out, "%%MatrixMarket matrix array {} general\n{} {}\n", is_complex ? "complex" : "real", X.rows,
-                 X.cols);
-  for (index_t j = 0; j < X.cols; ++j) {
+  Text text(path);
+  text.add("%%MatrixMarket matrix array {} general\n{} {}\n", field<T>, X.rows, X.cols);
+  for (index_t j = 0; j < X.cols; ++j)
     for (index_t i = 0; i < X.rows; ++i) {
       const T x = X(i, j);
-      if constexpr (is_complex)
-        fmt::format_to(out, "{:.17g} {:.17g}\n", x.real(), x.imag());
+      if constexpr (trifactor::ComplexScalar<T>)
+        text.add("{:.17g} {:.17g}\n", x.real(), x.imag());
       else
-        fmt::format_to(out, "{:.17g}\n", x);
-      if (text.size() >= block) {
-        file.append(text.data(), text.size());
-        text.clear();
-      }
+        text.add("{:.17g}\n", x);
     }
-  }
-  file.append(text.data(), text.size());
-  file.finish();
+  text.finish();
+}
+
+template <Scalar T>
+void write_matrix_market(const std::string& path, const SparseMatrix<T>& A) {
+  Text text(path);
+  text.add("%%MatrixMarket matrix coordinate {} {}\n{} {} {}\n", field<T>,
+           trifactor::ComplexScalar<T> ? "hermitian" : "symmetric", A.n, A.n, A.entries());
+  for (index_t j = 0; j < A.n; ++j)
+    for (index_t k = A.start[std::size_t(j)]; k < A.start[std::size_t(j + 1)]; ++k) {
+      const index_t i = A.row[std::size_t(k)];
+      const T a = A.value[std::size_t(k)];
+      if constexpr (trifactor::ComplexScalar<T>)
+        text.add("{} {} {} {}\n", i + 1, j + 1, a.real(), a.imag());
+      else
+        text.add("{} {} {}\n", i + 1, j + 1, a);
+    }
+  text.finish();
 }
 
 template void write_matrix_market<double>(const std::string&, MatrixView<const double>);
 template void write_matrix_market<std::complex<double>>(const std::string&, MatrixView<const std::complex<double>>);
+template void write_matrix_market<double>(const std::string&, const SparseMatrix<double>&);
 
 }  // namespace program

@@ -37,6 +37,20 @@ std::vector<TableField> table_fields(Columns columns) {
   using R = const Row&;
   const bool batch = columns == Columns::Batch || columns == Columns::Ragged;
   const bool part = columns == Columns::Update || columns == Columns::Tile;  // of a factorization: it has no peer
+  if (columns == Columns::Sparse)
+    return {{{"matrix", 14, true}, [](R r) { return cell("{}", r.matrix); }},
+            {{"scalar", 6, true}, [](R r) { return r.scalar; }},
+            {{"n", 8}, [](R r) { return fmt::format("{}", r.n); }},
+            {{"nnz(L)", 10}, [](R r) { return cell("{}", r.factor_nonzeros); }},
+            {{"ordering", 8, true}, [](R r) { return cell("{}", r.ordering); }},
+            {{"phase", 8, true}, [](R r) { return cell("{}", r.phase); }},
+            {{"seconds", 10}, [](R r) { return fmt::format("{:.6f}", r.seconds); }},
+            {{"spread %", 8}, [](R r) { return fmt::format("{:.1f}", r.spread * 100); }},
+            {{"Gflop/s", 8}, [](R r) { return r.flops > 0 ? fmt::format("{:.2f}", gflops(r)) : "-"; }},
+            {{"peer", 13, true}, [](R r) { return cell("{}", r.peer); }},
+            {{"peer seconds", 12}, [](R r) { return cell("{:.6f}", r.peer_seconds); }},
+            {{"ratio", 6}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }},
+            {{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}};
   std::vector<TableField> f = {{{"op", 8, true}, [](R r) { return r.op; }},
                                {{"scalar", 6, true}, [](R r) { return r.scalar; }},
                                {{"n", 6}, [](R r) { return fmt::format("{}", r.n); }}};
@@ -105,6 +119,12 @@ void print_json(const Row& r, bool ragged) {
                               {"peer_gflops_per_watt", or_null(gflops_per_watt(r, r.peer_joules))}};
   if (r.looking) j.update({{"looking", *r.looking}, {"nb", or_null(r.nb)}, {"first", or_null(r.first)}});
   if (r.leaf) j["leaf"] = *r.leaf;
+  if (r.phase)
+    j.update({{"matrix", or_null(r.matrix)},
+              {"phase", *r.phase},
+              {"ordering", or_null(r.ordering)},
+              {"entries", or_null(r.entries)},
+              {"factor_nonzeros", or_null(r.factor_nonzeros)}});
   if (ragged)
     j.update({{"fixed_sum_seconds", or_null(r.fixed_sum_seconds)},
               {"fixed_ratio", or_null(quotient(r.fixed_sum_seconds, r.seconds))},

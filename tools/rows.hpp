@@ -14,8 +14,10 @@ struct Row {
   std::optional<std::string> method, kind, uplo, tuning;  // where the operation has them
   std::int64_t n = 0, count = 1;
   std::optional<std::int64_t> nrhs;
-  std::optional<std::string> looking;           // of an update
-  std::optional<std::int64_t> nb, first, leaf;  // of an update and its one step; of a tile
+  std::optional<std::string> looking;                  // of an update
+  std::optional<std::int64_t> nb, first, leaf;         // of an update and its one step; of a tile
+  std::optional<std::string> matrix, phase, ordering;  // of a sparse factorization
+  std::optional<std::int64_t> entries, factor_nonzeros;
   std::uint64_t seed = 0;
 
   double seconds = 0, spread = 0, flops = 0, columns = 0;  // of the whole call
@@ -38,7 +40,7 @@ struct TableField {
 /// Prints rows as they arrive.
 class RowPrinter {
  public:
-  enum class Columns { Dense, Solve, Batch, Ragged, Update, Tile };
+  enum class Columns { Dense, Solve, Batch, Ragged, Update, Tile, Sparse };
 
   RowPrinter(bool json, Columns columns);
   void print(const Row&);

@@ -4,6 +4,7 @@
 #include "matrix_market.hpp"
 #include "memory.hpp"
 #include "residual.hpp"
+#include "sparse_matrix.hpp"
 #include "step.hpp"
 #include "symmetry.hpp"
 
@@ -14,6 +15,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -21,6 +23,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <variant>
 
 namespace program {
@@ -65,8 +68,9 @@ std::size_t free_device_memory() {
 }
 
 /// Throws unless a dense copy of A, its factor and `columns` right-hand sides fit in memory. Where the choice is
-/// free, a matrix too large for the device's memory goes to the host.
-Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double columns, std::size_t scalar) {
+/// free, a matrix too large for the device's memory goes to the host. why_dense: what the sparse solver objected to.
+Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double columns, std::size_t scalar,
+                     const std::string& why_dense) {
   const double n = double(A.header().rows), factor = 1.2 * n * n * double(scalar);  // with scratch memory
   const double rest = 4 * n * columns * double(scalar);
   const auto require = [&](const char* memory, double bytes, double available) {
@@ -75,7 +79,9 @@ Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double co
     A.refuse_size(
         fmt::format("solving this {} x {} matrix as a dense one takes {} of {} memory, but {} are available{}",
                     A.header().rows, A.header().cols, readable_bytes(bytes), memory, readable_bytes(available),
-                    sparse ? "; the sparse solver is not there yet" : ""));
+                    !why_dense.empty() ? fmt::format("; the sparse solver does not take it: {}", why_dense)
+                    : sparse           ? "; --method sparse takes a symmetric or hermitian positive definite one"
+                                       : ""));
   };
   Device device = o.where();
   if (device != Device::Host) {
@@ -179,74 +185,204 @@ double distance_from_ones(MatrixView<const T> X) {
   return error;
 }
 
+/// What a solver did, and how good it is.
 template <class T>
-void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file) {
+struct Outcome {
+  std::string method, why, device;
+  std::optional<index_t> not_positive_definite_at;
+  double read = 0, factored = 0, solved = 0;
+  Matrix<T> X;
+  double residual = 0;
+
+  // Of the sparse solver.
+  std::optional<double> analyzed;
+  std::shared_ptr<const trifactor::SparsePlan> plan;
+};
+
+/// Writes the solution and tells the rest.
+template <class T>
+void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Report& report, const Outcome<T>& done) {
+  const MatrixView<const T> x = done.X.view();
+  std::optional<double> error, written;
+  if (!has_rhs) error = distance_from_ones(x);
+  if (!o.output.empty()) written = timed_step("writing", [&] { write_matrix_market(o.output, x); });
+
+  report.line("read", fmt::format("{:.6f} s", done.read));
+  if (done.analyzed) report.line("analyze", fmt::format("{:.6f} s", *done.analyzed));
+  report.line("factor", fmt::format("{:.6f} s", done.factored));
+  report.line("solve", fmt::format("{:.6f} s", done.solved));
+  report.line("write",
+              written ? fmt::format("{:.6f} s  {}", *written, o.output) : "nothing (-o FILE keeps the solution)");
+  report.line("residual", fmt::format("{:.3g}  |B - A X| / (|A| |X| eps)", done.residual));
+  if (error) report.line("error", fmt::format("{:.3g}  largest distance of a component from 1", *error));
+
+  const auto or_null = [](const auto& value) { return value ? ordered_json(*value) : ordered_json(); };
+  report.values() = {{"matrix", o.matrix},
+                     {"rhs", has_rhs ? ordered_json(o.rhs) : ordered_json()},
+                     {"n", h.rows},
+                     {"nrhs", x.cols},
+                     {"entries", h.entries},
+                     {"form", h.words()},
+                     {"scalar", trifactor::ComplexScalar<T> ? "c64" : "f64"},
+                     {"method", done.method},
+                     {"why", done.why},
+                     {"not_positive_definite_at", or_null(done.not_positive_definite_at)},
+                     {"device", done.device},
+                     {"read_seconds", done.read},
+                     {"factor_seconds", done.factored},
+                     {"solve_seconds", done.solved},
+                     {"write_seconds", or_null(written)},
+                     {"residual", done.residual},
+                     {"error", or_null(error)},
+                     {"output", o.output.empty() ? ordered_json() : ordered_json(o.output)},
+                     {"commit", TRIFACTOR_COMMIT}};
+  if (done.plan)
+    report.values().update({{"analyze_seconds", or_null(done.analyzed)},
+                            {"ordering", name_of(done.plan->ordering())},
+                            {"factor_nonzeros", done.plan->factor_nonzeros()},
+                            {"flops", done.plan->flops()}});
+  report.finish();
+}
+
+/// Why a matrix has to go the dense way, or nothing.
+struct Objection {
+  std::string why;
+  std::optional<index_t> not_positive_definite_at;
+};
+
+/// Whether the sparse solver is asked first. A small matrix is solved as a dense one before an analysis pays.
+bool try_sparse_first(const SolveOptions& o, const MatrixMarketHeader& h) {
+  constexpr double least_order = 1000, most_filled = 0.1;
+  if (o.method != "auto") return o.method == "sparse";
+  const double n = double(h.rows);
+  return h.format == MatrixMarketHeader::Format::Coordinate && o.device != "cuda" && n >= least_order &&
+         double(h.entries) < most_filled * n * n;
+}
+
+/// Cholesky of the sparse matrix, on the host. Objects when A is not symmetric (hermitian) or not positive definite;
+/// throws instead when this method was asked for.
+template <class T>
+std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketFile& A_file,
+                                      const MatrixMarketFile* B_file, Report& report) {
+  const bool asked = o.method == "sparse";
+  const char* const symmetric = trifactor::ComplexScalar<T> ? "hermitian" : "symmetric";
+  const MatrixMarketHeader& h = A_file.header();
+  if (h.format != MatrixMarketHeader::Format::Coordinate)
+    A_file.refuse_size(fmt::format("the sparse solver takes coordinate files, not {}", h.words()));
+  if (o.device == "cuda") throw InputError("--method sparse: it runs on the host so far, not on cuda");
+  const double columns = B_file ? double(B_file->header().cols) : 1;
+  const double sides = 3 * double(h.rows) * columns * sizeof(T);
+  if (const auto available = double(available_memory()); sides > available)
+    A_file.refuse_size(fmt::format("{} x {:.0f} right-hand sides and solutions take {} of memory, but {} are available",
+                                   h.rows, columns, readable_bytes(sides), readable_bytes(available)));
+
+  Outcome<T> done;
+  done.method = "sparse", done.device = "host";
+  std::variant<SparseMatrix<T>, Place> found;
+  done.read = timed_step("reading", [&] { found = A_file.sparse<T>(); });
+  if (const auto* const place = std::get_if<Place>(&found)) {
+    if (asked)
+      A_file.refuse_size(fmt::format("Cholesky needs a {} matrix, but entries ({}, {}) and ({}, {}) do not agree",
+                                     symmetric, place->row + 1, place->column + 1, place->column + 1, place->row + 1));
+    return Objection{fmt::format("A is not {}", symmetric), {}};
+  }
+  const SparseMatrix<T>& A = std::get<SparseMatrix<T>>(found);
+  if (const auto row = find_not_positive(A); row && !asked)
+    return Objection{fmt::format("the diagonal of A is not positive at row {}", *row + 1), {}};
+  done.why = asked ? "as asked" : fmt::format("A is {} with a positive diagonal, and sparse", symmetric);
+  report.line("method", "sparse Cholesky: " + done.why);
+
+  done.analyzed = timed_step("analysing", [&] { done.plan = trifactor::analyze(A.pattern()); });
+  const trifactor::SparsePlan& plan = *done.plan;
+  report.line("plan", fmt::format("{} ordering, {} nonzeros in L, {:.3g} flops, {} fronts in {} levels",
+                                  name_of(plan.ordering()), plan.factor_nonzeros(), plan.flops(), plan.fronts(),
+                                  plan.levels()));
+  require_memory("factoring this matrix", double(plan.factor_bytes<T>() + plan.stack_bytes<T>()) + sides);
+  auto queue = trifactor::Queue::host();
+  std::optional<trifactor::SparseCholesky<T>> L;
+  index_t failed = 0;
+  done.factored = timed_step("factoring", [&] {
+    L.emplace(queue, done.plan);
+    failed = L->try_factor(A.value);
+  });
+  if (failed != 0) {
+    const std::string why = fmt::format("A is not positive definite: the pivot of row {} is not positive", failed);
+    if (asked) throw MatrixError(fmt::format("{}: {}", o.matrix, why));
+    return Objection{why, failed};
+  }
+
+  Matrix<T> B;
+  done.read += timed_step("reading", [&] {
+    if (B_file) {
+      B = B_file->dense<T>();
+    } else {
+      Matrix<T> ones(A.n, 1);
+      std::fill_n(ones.data(), A.n, T(1));
+      B = product<T>(A, std::as_const(ones).view());
+    }
+  });
+  done.X = Matrix<T>(B.rows(), B.cols());
+  std::copy_n(B.data(), B.rows() * B.cols(), done.X.data());
+  done.solved = timed_step("solving", [&] { L->solve(done.X.view()); });
+  report.line("device", done.device);
+  check_finite(o, std::as_const(done.X).view());
+  done.residual = solve_ratio<T>(A, std::as_const(done.X).view(), std::as_const(B).view());
+  finish(o, h, B_file != nullptr, report, done);
+  return std::nullopt;
+}
+
+template <class T>
+void solve_dense(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file, Report& report,
+                 const Objection& objection) {
   const MatrixMarketHeader& h = A_file.header();
   const index_t columns = B_file ? B_file->header().cols : 1;
-  const char* const scalar = trifactor::ComplexScalar<T> ? "c64" : "f64";
-  const Device wanted = choose_device(o, A_file, double(columns), sizeof(T));
-  Report report(o.json);
-  report.line("matrix",
-              fmt::format("{}: {} x {}, {}, {} entries, {}", o.matrix, h.rows, h.cols, h.words(), h.entries, scalar));
-  report.line("rhs", B_file ? fmt::format("{}: {} x {}", o.rhs, B_file->header().rows, columns) : "A times ones");
-
+  const Device wanted = choose_device(o, A_file, double(columns), sizeof(T), objection.why);
+  Outcome<T> done;
   Matrix<T> A, B;
-  const double read = timed_step("reading", [&] {
+  done.read = timed_step("reading", [&] {
     A = A_file.dense<T>();
     B = B_file ? B_file->dense<T>() : row_sums(std::as_const(A).view());
   });
   const MatrixView<const T> a = A.view(), b = B.view();
 
-  const Choice choice = choose_method(o, A_file, a);
+  const Choice choice = objection.why.empty() ? choose_method(o, A_file, a) : Choice{false, objection.why};
   report.line("method", fmt::format("{}: {}", choice.cholesky ? "Cholesky" : "LU", choice.why));
   std::optional<Factor<T>> F;
-  std::optional<index_t> failed_at;
-  const double factored = timed_step("factoring", [&] { F = factor(o, wanted, choice, A, failed_at); });
-  if (failed_at)
+  std::optional<index_t>& failed_at = done.not_positive_definite_at;
+  failed_at = objection.not_positive_definite_at;
+  done.factored = timed_step("factoring", [&] { F = factor(o, wanted, choice, A, failed_at); });
+  if (failed_at && choice.cholesky)
     report.line("", fmt::format("A is not positive definite (the pivot of row {} is not positive): fell back to LU",
                                 *failed_at));
-  const Device used = std::visit([](const auto& f) { return f.device(); }, *F);
-  const char* const device = used == Device::Cuda ? "cuda" : "host";
-  report.line("device", device);
+  done.device = std::visit([](const auto& f) { return f.device(); }, *F) == Device::Cuda ? "cuda" : "host";
+  report.line("device", done.device);
+  done.method = choice.cholesky && !failed_at ? "cholesky" : "lu";
+  done.why = choice.why;
 
-  Matrix<T> X;
-  const double solved = timed_step("solving", [&] { X = std::visit([&](const auto& f) { return f.solve(b); }, *F); });
-  const MatrixView<const T> x = std::as_const(X).view();
+  done.solved = timed_step("solving", [&] { done.X = std::visit([&](const auto& f) { return f.solve(b); }, *F); });
+  const MatrixView<const T> x = std::as_const(done.X).view();
   check_finite(o, x);
-  const double residual = solve_ratio(a, x, b);
-  std::optional<double> error, written;
-  if (!B_file) error = distance_from_ones(x);
-  if (!o.output.empty()) written = timed_step("writing", [&] { write_matrix_market(o.output, x); });
+  done.residual = solve_ratio(a, x, b);
+  finish(o, h, B_file != nullptr, report, done);
+}
 
-  report.line("read", fmt::format("{:.6f} s", read));
-  report.line("factor", fmt::format("{:.6f} s", factored));
-  report.line("solve", fmt::format("{:.6f} s", solved));
-  report.line("write",
-              written ? fmt::format("{:.6f} s  {}", *written, o.output) : "nothing (-o FILE keeps the solution)");
-  report.line("residual", fmt::format("{:.3g}  |B - A X| / (|A| |X| eps)", residual));
-  if (error) report.line("error", fmt::format("{:.3g}  largest distance of a component from 1", *error));
-
-  const auto or_null = [](const auto& value) { return value ? ordered_json(*value) : ordered_json(); };
-  report.values() = {{"matrix", o.matrix},
-                     {"rhs", B_file ? ordered_json(o.rhs) : ordered_json()},
-                     {"n", h.rows},
-                     {"nrhs", columns},
-                     {"entries", h.entries},
-                     {"form", h.words()},
-                     {"scalar", scalar},
-                     {"method", choice.cholesky && !failed_at ? "cholesky" : "lu"},
-                     {"why", choice.why},
-                     {"not_positive_definite_at", or_null(failed_at)},
-                     {"device", device},
-                     {"read_seconds", read},
-                     {"factor_seconds", factored},
-                     {"solve_seconds", solved},
-                     {"write_seconds", or_null(written)},
-                     {"residual", residual},
-                     {"error", or_null(error)},
-                     {"output", o.output.empty() ? ordered_json() : ordered_json(o.output)},
-                     {"commit", TRIFACTOR_COMMIT}};
-  report.finish();
+template <class T>
+void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file) {
+  const MatrixMarketHeader& h = A_file.header();
+  const bool sparse = try_sparse_first(o, h);
+  if (!sparse) choose_device(o, A_file, B_file ? double(B_file->header().cols) : 1, sizeof(T), {});
+  Report report(o.json);
+  report.line("matrix", fmt::format("{}: {} x {}, {}, {} entries, {}", o.matrix, h.rows, h.cols, h.words(), h.entries,
+                                    trifactor::ComplexScalar<T> ? "c64" : "f64"));
+  report.line(
+      "rhs", B_file ? fmt::format("{}: {} x {}", o.rhs, B_file->header().rows, B_file->header().cols) : "A times ones");
+  Objection objection;
+  if (sparse) {
+    const auto found = solve_sparse<T>(o, A_file, B_file, report);
+    if (!found) return;
+    objection = *found;
+  }
+  solve_dense<T>(o, A_file, B_file, report, objection);
 }
 
 void solve(const SolveOptions& o) {
@@ -285,9 +421,9 @@ void add_solve(CLI::App& app) {
   command->add_option("--rhs", o->rhs, "the right-hand sides, a Matrix Market file [A times ones]");
   command
       ->add_option("--method", o->method,
-                   "auto: Cholesky where A is symmetric or hermitian with a positive diagonal, "
-                   "else LU")
-      ->check(CLI::IsMember({"auto", "cholesky", "lu"}))
+                   "auto: Cholesky where A is symmetric or hermitian with a positive diagonal (sparse where a large "
+                   "coordinate file has few entries), else LU")
+      ->check(CLI::IsMember({"auto", "sparse", "cholesky", "lu"}))
       ->capture_default_str();
   command->add_option("--device", o->device, "where to factor and solve")
       ->check(CLI::IsMember({"auto", "host", "cuda"}))

@@ -297,7 +297,7 @@ class Resources(SolveTest):
         self.write("A.mtx", "%%MatrixMarket matrix coordinate real symmetric\n% big\n9000000 9000000 1\n1 1 1\n")
         done = self.fail_with(2, "A.mtx:3: ", "solve", "A.mtx")
         self.assertRegex(done.stderr, r"9000000 x 9000000 .* takes \d+\.\d [TPE]iB of \w+ memory, but .* are "
-                                      r"available; the sparse solver is not there yet")
+                                      r"available; the sparse solver does not take it: the diagonal .* at row 2")
         self.write("A.mtx", "%%MatrixMarket matrix coordinate real general\n30000 30000 1\n1 1 1\n")
         self.write("b.mtx", "%%MatrixMarket matrix coordinate real general\n30000 2000000000 1\n1 1 1\n")
         self.fail_with(2, "are available", "solve", "A.mtx", "--rhs", "b.mtx")

@@ -1,0 +1,249 @@
+"""Sparse matrices in the program: generate, analyze, solve and bench sparse."""
+import os
+import re
+import sys
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+import program
+from program import ProgramTest, parse_array
+
+
+def read_triangle(text):
+    """n and {(row, column): value}, counted from 1, of a coordinate file as the program writes it."""
+    lines = text.splitlines()
+    assert lines[0] == "%%MatrixMarket matrix coordinate real symmetric", lines[0]
+    n, columns, entries = map(int, lines[1].split())
+    triangle = {(int(i), int(j)): float(a) for i, j, a in (line.split() for line in lines[2:])}
+    assert columns == n and len(triangle) == entries == len(lines) - 2
+    return n, triangle
+
+
+class SparseTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        if not program.has_scalar("f64"):
+            self.skipTest("this build leaves f64 out")
+
+    def generate(self, word, *arguments):
+        self.succeed("generate", word, "-o", "A.mtx", *arguments)
+        return read_triangle(self.read("A.mtx"))
+
+
+class Generate(SparseTest):
+    def test_sizes(self):
+        for word, n, entries in [
+            ("poisson2d:5", 25, 25 + 2 * 4 * 5), ("poisson3d:4", 64, 64 + 3 * 3 * 16),
+            ("elastic3d:3", 3 * 3 * 16, (9 * 7 * 10 * 10 + 3 * 48) // 2),
+            ("shell2d:5", 150, (36 * 13 * 13 + 150) // 2), ("arrow:6", 6, 11), ("band:6:2", 6, 6 + 5 + 4),
+            ("poisson3d:1", 1, 1), ("elastic3d:1", 12, 78), ("shell2d:1", 6, 21), ("arrow:1", 1, 1), ("random:1", 1, 1),
+        ]:
+            with self.subTest(word=word):
+                found, triangle = self.generate(word)
+                self.assertEqual((found, len(triangle)), (n, entries))
+                self.assertTrue(all(i >= j for i, j in triangle))
+
+    def test_the_laplacian(self):
+        _, triangle = self.generate("poisson2d:3")
+        self.assertEqual({a for (i, j), a in triangle.items() if i == j}, {4.0})
+        self.assertEqual(sorted((i, j) for i, j in triangle if i != j),
+                         sorted([(j + 1, j) for j in (1, 2, 4, 5, 7, 8)] + [(j + 3, j) for j in range(1, 7)]))
+
+    def test_a_rigid_motion_costs_no_energy(self):
+        n, triangle = self.generate("elastic3d:2")
+        rows = [[0.0] * 3 for _ in range(n)]
+        for (i, j), a in triangle.items():
+            rows[i - 1][(j - 1) % 3] += a
+            if i != j:
+                rows[j - 1][(i - 1) % 3] += a
+        free = [r for r in range(n) if r // 3 % 2 == 1]      # the nodes of x = 2 touch no clamped one
+        for r in free:
+            for direction in range(3):
+                self.assertLess(abs(rows[r][direction]), 1e-12)
+
+    def test_the_seed(self):
+        _, first = self.generate("shell2d:3", "--seed", "1")
+        _, again = self.generate("shell2d:3", "--seed", "1")
+        _, other = self.generate("shell2d:3", "--seed", "2")
+        self.assertEqual(first, again)
+        self.assertEqual(first.keys(), other.keys())
+        self.assertNotEqual(first, other)
+
+    def test_errors(self):
+        for word, message in [
+            ("cube:3", "there is no such family of matrices; there are poisson2d, "),
+            ("poisson3d", "its size is missing: poisson3d:M"), ("poisson3d:", "'' is not a whole number in 1..1000"),
+            ("poisson3d:0", "'0' is not a whole number"), ("elastic3d:-2", "'-2' is not a whole number"),
+            ("poisson3d:3x", "'3x' is not"), ("poisson3d:3:4", "has one parameter, not two"), ("band:9:", "'' is not"),
+        ]:
+            with self.subTest(word=word):
+                self.fail_with(2, message, "generate", word, "-o", "A.mtx")
+        self.fail_with(2, "cannot be written", "generate", "arrow:3", "-o", "no/A.mtx")
+        self.fail_with(3, "memory", "generate", "elastic3d:1000", "-o", "A.mtx")
+        self.assertEqual(self.files(), [])
+
+
+class Analyze(SparseTest):
+    def test_the_table(self):
+        text = self.succeed("analyze", "poisson3d:8")
+        for line in [r"matrix +poisson3d:8: 512 x 512, 1856 entries", r"ordering +(metis|amd|natural), chosen",
+                     r"fill +\d+ nonzeros in L", r"flops +\S+", r"fronts +\d+ in \d+ levels",
+                     r"level +fronts +operations +columns", r" +0 +\d+ +\d+ ", r" +k +fronts +Mflop", r"factor +\d",
+                     r"all +\d+\.\d+ +100.0"]:
+            self.assertRegex(text, "(?m)^" + line)
+
+    def test_json(self):
+        for ordering in ["metis", "amd", "natural"]:
+            with self.subTest(ordering=ordering):
+                (plan,) = self.succeed_json("analyze", "shell2d:8", "--ordering", ordering)
+                self.assertEqual((plan["n"], plan["ordering"]), (384, ordering))
+                self.assertEqual(sum(level["fronts"] for level in plan["levels"]), plan["fronts"])
+                self.assertEqual(sum(level["columns"] for level in plan["levels"]), 384)
+                self.assertEqual(sum(width["fronts"] for width in plan["widths"]), plan["fronts"])
+                flops = sum(level["flops"] for level in plan["levels"])
+                self.assertAlmostEqual(sum(width["flops"] for width in plan["widths"]) / flops, 1)
+                self.assertLessEqual(plan["factor_nonzeros"], plan["factor_entries"])
+                self.assertLessEqual(plan["flops"], plan["front_flops"] * (1 + 1e-12))
+                self.assertGreaterEqual(plan["memory_bytes"]["factor"], plan["factor_bytes"] + plan["stack_bytes"])
+
+    def test_no_fill(self):
+        self.succeed("generate", "arrow:50", "-o", "A.mtx")
+        (plan,) = self.succeed_json("analyze", "A.mtx", "--ordering", "natural")
+        self.assertEqual((plan["entries"], plan["factor_nonzeros"]), (99, 99))
+        (plan,) = self.succeed_json("analyze", "band:40:3", "--ordering", "natural")
+        self.assertEqual(plan["factor_nonzeros"], plan["entries"])
+
+    def test_a_general_file_is_recognised_by_its_values(self):
+        banner = "%%MatrixMarket matrix coordinate real general\n"
+        self.write("A.mtx", banner + "2 2 5\n1 1 4\n2 2 4\n2 1 1\n1 2 0.5\n1 2 0.5\n")
+        (plan,) = self.succeed_json("analyze", "A.mtx")
+        self.assertEqual((plan["entries"], plan["factor_nonzeros"]), (3, 3))
+        self.write("A.mtx", banner + "2 2 3\n1 1 4\n2 2 4\n1 2 1\n")
+        self.fail_with(2, "A.mtx:2: Cholesky needs a symmetric matrix, but entries (2, 1) and (1, 2) do not agree",
+                       "analyze", "A.mtx")
+
+    def test_the_picture(self):
+        for word in ["poisson3d:6", "arrow:9", "arrow:1"]:
+            self.succeed("analyze", word, "--picture", "tree.svg")
+            (plan,) = self.succeed_json("analyze", word)
+            tree = xml.etree.ElementTree.fromstring(self.read("tree.svg"))
+            circles = tree.findall("{http://www.w3.org/2000/svg}circle")
+            self.assertEqual(len(circles), plan["fronts"])
+
+    def test_errors(self):
+        self.fail_with(2, "nothing.mtx: No such file", "analyze", "nothing.mtx")
+        self.write("A.mtx", "%%MatrixMarket matrix array real symmetric\n1 1\n1\n")
+        self.fail_with(2, "A.mtx:2: a sparse matrix is a coordinate file", "analyze", "A.mtx")
+        self.fail_with(2, "--ordering", "analyze", "arrow:3", "--ordering", "best")
+        self.fail_with(2, "poisson3d:0: '0' is not", "analyze", "poisson3d:0")
+        self.fail_with(2, "cannot be written", "analyze", "arrow:3", "--picture", "no/tree.svg")
+
+
+class Solve(SparseTest):
+    def test_a_generated_file(self):
+        for word in ["poisson3d:10", "elastic3d:6", "shell2d:15", "random:1500"]:
+            with self.subTest(word=word):
+                self.generate(word)
+                (done,) = self.succeed_json("solve", "A.mtx", "-o", "x.mtx")
+                self.assertEqual(done["method"], "sparse" if done["n"] >= 1000 else "cholesky")
+                self.assertLess(done["residual"], 30)
+                self.assertLess(done["error"], 1e-8)
+                X = parse_array(self.read("x.mtx"))
+                self.assertLess(max(abs(x[0] - 1) for x in X), 1e-8)
+
+    def test_prints_what_it_did(self):
+        self.generate("poisson3d:10")
+        text = self.succeed("solve", "A.mtx", "--device", "host")
+        for line in [r"method +sparse Cholesky: A is symmetric with a positive diagonal, and sparse",
+                     r"plan +\w+ ordering, \d+ nonzeros in L", r"analyze +\d", r"factor +\d", r"solve +\d",
+                     r"residual +\d"]:
+            self.assertRegex(text, "(?m)^" + line)
+
+    def test_the_method_that_was_asked_for(self):
+        self.generate("poisson2d:5")
+        for method in ["sparse", "cholesky", "lu"]:
+            (done,) = self.succeed_json("solve", "A.mtx", "--method", method)
+            self.assertEqual(done["method"], method)
+            self.assertLess(done["error"], 1e-12)
+
+    def test_right_hand_sides(self):
+        n, triangle = self.generate("poisson2d:3")
+        X = [[float(i), 1.0 - i] for i in range(n)]
+        B = [[0.0, 0.0] for _ in range(n)]
+        for (i, j), a in triangle.items():
+            for c in range(2):
+                B[i - 1][c] += a * X[j - 1][c]
+                if i != j:
+                    B[j - 1][c] += a * X[i - 1][c]
+        self.write("b.mtx", program.matrix_market(B, "array", "real", "general"))
+        (done,) = self.succeed_json("solve", "A.mtx", "--rhs", "b.mtx", "--method", "sparse", "-o", "x.mtx")
+        self.assertEqual(done["nrhs"], 2)
+        for found, expected in zip(parse_array(self.read("x.mtx")), X):
+            self.assertLess(max(abs(f - e) for f, e in zip(found, expected)), 1e-12)
+
+    def write_diagonal(self, n, values, banner="symmetric", more=""):
+        """A unit matrix but for some entries on the diagonal."""
+        self.write("A.mtx", "%%%%MatrixMarket matrix coordinate real %s\n%d %d %d\n" % (banner, n, n, n + more.count("\n")) +
+                   "".join("%d %d %r\n" % (i, i, values.get(i, 1.0)) for i in range(1, n + 1)) + more)
+
+    def test_what_is_not_positive_definite_goes_to_lu(self):
+        self.write_diagonal(1100, {7: -1.0})
+        (done,) = self.succeed_json("solve", "A.mtx", "--device", "host")
+        self.assertEqual((done["method"], done["why"]), ("lu", "the diagonal of A is not positive at row 7"))
+        self.write_diagonal(1100, {}, more="9 3 2.0\n")          # [1 2; 2 1]
+        (done,) = self.succeed_json("solve", "A.mtx", "--device", "host")
+        self.assertEqual(done["method"], "lu")
+        self.assertIn(done["not_positive_definite_at"], [3, 9])
+        self.write_diagonal(1100, {}, "general", more="9 3 2.0\n")
+        (done,) = self.succeed_json("solve", "A.mtx", "--device", "host")
+        self.assertEqual((done["method"], done["why"]), ("lu", "A is not symmetric"))
+
+    def test_sparse_that_was_asked_for_fails_with_the_reason(self):
+        self.write_diagonal(5, {4: -1.0})
+        self.fail_with(1, "A.mtx: A is not positive definite: the pivot of row 4", "solve", "A.mtx", "--method", "sparse")
+        self.write_diagonal(5, {}, "general", more="3 2 1.0\n")
+        self.fail_with(2, "A.mtx:2: Cholesky needs a symmetric matrix, but entries (3, 2) and (2, 3) do not agree",
+                       "solve", "A.mtx", "--method", "sparse")
+        self.write("A.mtx", "%%MatrixMarket matrix array real symmetric\n1 1\n1\n")
+        self.fail_with(2, "A.mtx:2: the sparse solver takes coordinate files", "solve", "A.mtx", "--method", "sparse")
+
+    def test_what_fits_neither_way_is_refused_with_both_reasons(self):
+        self.write("A.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2000000 2000000 1\n1 1 1\n")
+        done = self.fail_with(2, "A.mtx:2: solving this 2000000 x 2000000 matrix as a dense one takes", "solve", "A.mtx")
+        self.assertIn("the sparse solver does not take it: the diagonal of A is not positive at row 2", done.stderr)
+
+
+class Bench(SparseTest):
+    def test_a_row_for_each_phase(self):
+        rows = self.succeed_json("bench", "sparse", "--matrix", "poisson3d:6,shell2d:6", "--seconds", "0.02",
+                                 "--against", "none")
+        self.assertEqual([row["phase"] for row in rows], 2 * ["analyze", "factor", "refactor", "solve"])
+        self.assertEqual({row["matrix"] for row in rows}, {"poisson3d:6", "shell2d:6"})
+        for row in rows:
+            self.assertGreater(row["seconds"], 0)
+            if row["phase"] != "analyze":
+                self.assertLess(row["residual"], 30)
+                self.assertGreater(row["gflops"], 0)
+        text = self.succeed("bench", "sparse", "--matrix", "poisson3d:6", "--seconds", "0.02", "--against", "none")
+        self.assertEqual(len(re.findall("(?m)^poisson3d:6 ", text)), 4)
+
+    def test_against_cholmod(self):
+        if not os.access(os.path.join(os.path.dirname(program.PROGRAM), "trifactor_cholmod"), os.X_OK):
+            self.fail_with(2, "libsuitesparse-dev", "bench", "sparse", "--against", "cholmod")
+            self.skipTest("CHOLMOD was not built")
+        for peer in ["cholmod", "cholmod-given"]:
+            rows = self.succeed_json("bench", "sparse", "--matrix", "poisson3d:6", "--seconds", "0.02", "--against", peer)
+            for row in rows:
+                self.assertEqual(row["peer"], peer)
+                self.assertGreater(row["ratio"], 0)
+
+    def test_errors(self):
+        self.fail_with(2, "--n does not belong to bench sparse", "bench", "sparse", "--n", "5")
+        self.fail_with(2, "--matrix belongs to bench sparse", "bench", "lu", "--matrix", "arrow:3")
+        self.fail_with(2, "is not one of cholmod", "bench", "sparse", "--against", "lapack")
+        self.fail_with(2, "belongs to bench sparse", "bench", "lu", "--against", "cholmod")
+        self.fail_with(2, "on the host so far", "bench", "sparse", "--device", "cuda")
+
+
+if __name__ == "__main__":
+    program.main()

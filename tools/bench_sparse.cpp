@@ -1,0 +1,140 @@
+// Rows of a sparse Cholesky factorization: analyze, factor, refactor, solve.
+#include "bench.hpp"
+#include "child_process.hpp"
+#include "failure.hpp"
+#include "new_file.hpp"
+#include "scalars.hpp"
+#include "sparse_matrix.hpp"
+#include "step.hpp"
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <trifactor/sparse.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace program {
+namespace {
+
+using trifactor::SparseCholesky;
+using trifactor::SparsePlan;
+
+constexpr int peer_runs = 3;
+
+template <class Value>
+void append(NewFile& file, const std::vector<Value>& values) {
+  file.append({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)});
+}
+
+/// CHOLMOD's seconds as its program prints them. With `given` it takes over the permutation of our plan.
+nlohmann::json ask_cholmod(const SparseMatrix<double>& A, const SparsePlan& plan, index_t columns, bool given) {
+  const TemporaryFolder folder;
+  const std::string matrix = folder.file("matrix"), order = folder.file("order");
+  NewFile file(matrix);
+  append(file, std::vector<index_t>{A.n, A.entries()});
+  append(file, A.start), append(file, A.row), append(file, A.value);
+  file.finish();
+  std::string ordering = name_of(plan.ordering());
+  if (given) {
+    NewFile permutation(order);
+    append(permutation, plan.permutation());
+    permutation.finish();
+    ordering = "given=" + order;
+  }
+  return nlohmann::json::parse(
+      output_of({cholmod_program(), matrix, ordering, fmt::format("{}", peer_runs), fmt::format("{}", columns)}));
+}
+
+template <class T>
+SparseMatrix<T> converted(SparseMatrix<double> A) {
+  if constexpr (std::same_as<T, double>)
+    return A;
+  else
+    return {A.n, std::move(A.start), std::move(A.row), {A.value.begin(), A.value.end()}};
+}
+
+}  // namespace
+
+std::string cholmod_program() {
+  const auto path = program_folder() / "trifactor_cholmod";
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) ? path.string() : "";
+}
+
+template <Scalar T>
+void bench_sparse(Bench& bench, const std::string& matrix, const std::function<void(const Row&)>& take) {
+  const BenchOptions& o = bench.options;
+  SparseMatrix<double> real;
+  timed_step("making the matrix", [&] { real = load_sparse<double>(matrix, o.seed); });
+  const index_t columns = o.nrhs.front();
+
+  std::shared_ptr<const SparsePlan> plan;
+  const trifactor::AnalyzeOptions how{.ordering = ordering_named(o.ordering), .tuning = o.tuning};
+  const auto analyze = [&] { plan = trifactor::analyze(real.pattern(), how); };
+  const auto measured = [&](const Contender& work, int warmups, int least) {
+    const Patience patience("measuring");
+    return trifactor::measure(work, {.warmups = warmups, .min_runs = least, .max_seconds = o.seconds});
+  };
+  const auto analyzed = measured({.run = analyze}, 0, 1);
+  require_memory("this row", 2 * double(plan->factor_bytes<T>() + plan->stack_bytes<T>()));
+
+  const SparseMatrix<T> A = converted<T>(real);
+  std::optional<SparseCholesky<T>> L;
+  const auto factored = measured({.run =
+                                      [&] {
+                                        L.emplace(bench.queue, plan);
+                                        L->factor(A.value);
+                                      },
+                                  .prepare = [&] { L.reset(); }},
+                                 0, 1);
+  const auto refactored = measured({.run = [&] { L->factor(A.value); }}, 0, 3);
+
+  Matrix<T> B(A.n, columns), X(A.n, columns);
+  std::fill_n(B.data(), A.n * columns, T(1));
+  const auto restore = [&] { std::copy_n(B.data(), A.n * columns, X.data()); };
+  const auto solved = measured({.run = [&] { L->solve(X.view()); }, .prepare = restore}, 1, 3);
+  const double residual = solve_ratio<T>(A, std::as_const(X).view(), std::as_const(B).view());
+
+  nlohmann::json peer;
+  if (o.against != "none" && std::same_as<T, double>) {
+    const Patience patience("running CHOLMOD");
+    peer = ask_cholmod(real, *plan, columns, o.against == "cholmod-given");
+  }
+  const double arithmetic = trifactor::ComplexScalar<T> ? 4 : 1;
+  const auto row_of = [&](const char* phase, const trifactor::Measurement& time, double flops) {
+    Row row = start_row(bench, scalar_name<T>, A.n);
+    row.matrix = matrix;
+    row.phase = phase;
+    row.ordering = name_of(plan->ordering());
+    row.entries = A.entries();
+    row.factor_nonzeros = plan->factor_nonzeros();
+    row.nrhs = columns;
+    row.columns = double(A.n);
+    row.flops = flops * arithmetic;
+    row.seconds = time.seconds, row.spread = time.spread, row.runs = time.runs;
+    if (!peer.is_null()) {
+      row.peer = o.against;
+      row.peer_seconds = peer.at(std::string(phase) + "_seconds").template get<double>();
+    }
+    return row;
+  };
+  take(row_of("analyze", analyzed, 0));
+  for (const auto& [phase, time] : {std::pair{"factor", factored}, {"refactor", refactored}}) {
+    Row row = row_of(phase, time, plan->flops());
+    row.residual = residual;
+    take(row);
+  }
+  Row row = row_of("solve", solved, 4 * double(plan->factor_nonzeros()) * double(columns));
+  row.residual = residual;
+  take(row);
+}
+
+#define INSTANTIATE(T) \
+  template void bench_sparse<T>(Bench&, const std::string&, const std::function<void(const Row&)>&);
+TRIFACTOR_FOR_EACH_SCALAR(INSTANTIATE)
+
+}  // namespace program

@@ -1,0 +1,68 @@
+#include "failure.hpp"
+#include "generate.hpp"
+#include "matrix_market.hpp"
+#include "sparse_matrix.hpp"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+namespace program {
+namespace {
+
+using trifactor::Ordering;
+
+constexpr std::pair<const char*, Ordering> orderings[] = {{"auto", Ordering::Auto},
+                                                          {"metis", Ordering::Metis},
+                                                          {"amd", Ordering::Amd},
+                                                          {"natural", Ordering::Natural},
+                                                          {"given", Ordering::Given}};
+
+template <class T>
+SparseMatrix<T> read_sparse(const std::string& path) {
+  const MatrixMarketFile file(path);
+  const MatrixMarketHeader& h = file.header();
+  if (h.format != MatrixMarketHeader::Format::Coordinate)
+    file.refuse_size(fmt::format("a sparse matrix is a coordinate file, not {}", h.words()));
+  if (h.rows != h.cols) file.refuse_size(fmt::format("A must be square, but it is {} x {}", h.rows, h.cols));
+  if (h.is_complex() && !trifactor::ComplexScalar<T>) file.refuse_size("this file holds complex numbers");
+  auto found = file.sparse<T>();
+  if (const auto* const place = std::get_if<Place>(&found))
+    file.refuse_size(fmt::format("Cholesky needs a {} matrix, but entries ({}, {}) and ({}, {}) do not agree",
+                                 trifactor::ComplexScalar<T> ? "hermitian" : "symmetric", place->row + 1,
+                                 place->column + 1, place->column + 1, place->row + 1));
+  return std::get<SparseMatrix<T>>(std::move(found));
+}
+
+}  // namespace
+
+template <Scalar T>
+SparseMatrix<T> load_sparse(const std::string& word, std::uint64_t seed) {
+  if (!is_generated(word)) return read_sparse<T>(word);
+  SparseMatrix<double> A = generate(word, seed);
+  if constexpr (std::same_as<T, double>)
+    return A;
+  else
+    return {A.n, std::move(A.start), std::move(A.row), {A.value.begin(), A.value.end()}};
+}
+
+bool is_complex_file(const std::string& word) {
+  return !is_generated(word) && MatrixMarketFile(word).header().is_complex();
+}
+
+Ordering ordering_named(const std::string& name) {
+  for (const auto& [known, ordering] : orderings)
+    if (name == known) return ordering;
+  throw InputError(fmt::format("--ordering: '{}' is not one of auto, metis, amd, natural", name));
+}
+
+const char* name_of(Ordering ordering) {
+  for (const auto& [name, known] : orderings)
+    if (ordering == known) return name;
+  return "unknown";
+}
+
+template SparseMatrix<double> load_sparse<double>(const std::string&, std::uint64_t);
+template SparseMatrix<std::complex<double>> load_sparse<std::complex<double>>(const std::string&, std::uint64_t);
+
+}  // namespace program

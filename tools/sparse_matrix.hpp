@@ -1,0 +1,67 @@
+// One triangle of a sparse symmetric or hermitian matrix, and what the program asks of it.
+#pragma once
+
+#include <trifactor/queue.hpp>
+#include <trifactor/sparse.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace program {
+
+using trifactor::index_t;
+using trifactor::Matrix;
+using trifactor::MatrixView;
+using trifactor::Scalar;
+
+/// The lower triangle by columns: rows ascending, none twice. A diagonal entry that is not stored is zero.
+template <Scalar T>
+struct SparseMatrix {
+  index_t n = 0;
+  std::vector<index_t> start = {0};  // n + 1, into row and value
+  std::vector<index_t> row;
+  std::vector<T> value;
+
+  index_t entries() const { return index_t(row.size()); }
+  trifactor::Pattern<index_t> pattern() const {
+    return {.rows = n, .cols = n, .start = start.data(), .index = row.data(), .sorted = true};
+  }
+};
+
+/// Both triangles applied: Y = A X
+template <Scalar T>
+Matrix<T> product(const SparseMatrix<T>& A, MatrixView<const T> X);
+
+/// The 1-norm of the whole matrix.
+template <Scalar T>
+double norm1(const SparseMatrix<T>& A);
+
+/// |B - A X| / (|A| |X| eps)
+template <Scalar T>
+double solve_ratio(const SparseMatrix<T>& A, MatrixView<const T> X, MatrixView<const T> B);
+
+/// The first row whose diagonal entry is not positive; nothing when all are.
+template <Scalar T>
+std::optional<index_t> find_not_positive(const SparseMatrix<T>& A);
+
+/// "coordinate real symmetric" or "coordinate complex hermitian", with as many digits as tell the numbers apart. Like
+/// every output it takes its name when it is complete.
+template <Scalar T>
+void write_matrix_market(const std::string& path, const SparseMatrix<T>& A);
+
+/// A generated matrix ("poisson3d:40") or a coordinate file, which has to be symmetric or hermitian. Throws InputError,
+/// also where a complex file is read with a real T.
+template <Scalar T>
+SparseMatrix<T> load_sparse(const std::string& word, std::uint64_t seed = 0);
+
+/// Whether the word names a file of complex numbers.
+bool is_complex_file(const std::string& word);
+
+/// "auto", "metis", "amd", "natural" and back.
+trifactor::Ordering ordering_named(const std::string& name);
+const char* name_of(trifactor::Ordering);
+
+}  // namespace program
