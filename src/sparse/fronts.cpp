@@ -178,29 +178,26 @@ Plan skeleton(const Tree& tree, const Forest& f) {
 /// Row i is in the fronts on the paths from its entries of A up to the front of column i. Taking rows in ascending
 /// order leaves those of every front in ascending order.
 void set_rows(const Graph& graph, const Tree& tree, Plan& plan) {
-  std::vector<node_t> front_of(plan.n);
+  const std::vector<Position> position = positions(plan);
   std::vector<node_t> seen(plan.parent.size(), -1);  // the last row that was put into a front
   std::vector<index_t> cursor(plan.parent.size());
   plan.rows.resize(plan.row_start.back());
   for (index_t s = 0; s < plan.fronts(); ++s) {
     cursor[s] = plan.row_start[s];
-    for (index_t j = plan.first[s]; j < plan.first[s + 1]; ++j) {
-      front_of[j] = node_t(s);
-      plan.rows[cursor[s]++] = j;
-    }
+    for (index_t j = plan.first[s]; j < plan.first[s + 1]; ++j) plan.rows[cursor[s]++] = j;
   }
   std::vector<node_t> reached;  // the fronts that row i was put into
   for (index_t i = 0; i < plan.n; ++i) {
-    const index_t node = plan.permutation[i], top = front_of[i];
+    const index_t node = plan.permutation[i], top = position[node].front;
     if (tree.follows[tree.inverse[node]]) {  // then row i - 1 is the same, and column i - 1 in the same front
       for (const node_t s : reached) plan.rows[cursor[s]++] = i;
       continue;
     }
     reached.clear();
     for (index_t e = graph.start[node]; e < graph.start[node + 1]; ++e) {
-      const index_t column = plan.inverse[graph.neighbours[e]];
-      if (column > i) continue;
-      for (index_t s = front_of[column]; s != top && seen[s] != i; s = plan.parent[s]) {
+      const Position lower = position[graph.neighbours[e]];
+      if (lower.column > i) continue;
+      for (index_t s = lower.front; s != top && seen[s] != i; s = plan.parent[s]) {
         seen[s] = node_t(i);
         reached.push_back(node_t(s));
         plan.rows[cursor[s]++] = i;

@@ -135,13 +135,19 @@ Graph graph_of(const Pattern<I>& p, bool duplicates) {
   return graph;
 }
 
+std::vector<Position> positions(const Plan& plan) {
+  std::vector<Position> position(plan.n);
+  for (index_t s = 0; s < plan.fronts(); ++s)
+    for (index_t j = plan.first[s]; j < plan.first[s + 1]; ++j) position[plan.permutation[j]] = {node_t(j), node_t(s)};
+  return position;
+}
+
 template <SparseIndex I>
 void set_targets(const Pattern<I>& p, Plan& plan) {
   const Reader<I> reader{p};
   const bool columns = p.compressed == Compressed::Columns;
-  std::vector<node_t> front_of(plan.n), place(plan.n);
-  for (index_t s = 0; s < plan.fronts(); ++s)
-    std::fill(front_of.begin() + plan.first[s], front_of.begin() + plan.first[s + 1], node_t(s));
+  const std::vector<Position> position = positions(plan);
+  std::vector<node_t> place(plan.n);
   std::vector<index_t> cursor(plan.row_start.begin(), plan.row_start.end() - 1);
 
   // With a the new number of the pattern's column (or row) and b that of its index, an entry is in column min(a, b) of
@@ -160,12 +166,11 @@ void set_targets(const Pattern<I>& p, Plan& plan) {
           plan.target[k] = Plan::nowhere;
           continue;
         }
-        const index_t b = plan.inverse[index];
+        const auto [b, t] = position[index];
         index_t target;
         if (b >= a) {
           target = plan.factor_start[s] + (a - plan.first[s]) * plan.row_count(s) + place[b];
         } else {
-          const index_t t = front_of[b];
           while (plan.rows[cursor[t]] < a) ++cursor[t];
           target = plan.factor_start[t] + (b - plan.first[t]) * plan.row_count(t) + (cursor[t] - plan.row_start[t]);
         }

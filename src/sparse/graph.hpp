@@ -29,6 +29,12 @@ struct Graph {
 template <SparseIndex I>
 Graph graph_of(const Pattern<I>& pattern, bool duplicates);
 
+/// Where a node of the graph is in a plan.
+struct Position {
+  node_t column, front;
+};
+std::vector<Position> positions(const Plan&);
+
 /// Where every entry of a checked pattern goes: fills plan.target.
 template <SparseIndex I>
 void set_targets(const Pattern<I>& pattern, Plan& plan);

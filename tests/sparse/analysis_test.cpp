@@ -413,6 +413,7 @@ void expect_every_form(const Entries& entries) {
         ASSERT_EQ(plan->entries(), arrays.pattern.entries());
         for (const auto ordering : {Ordering::Metis, Ordering::Amd}) {
           const auto other = analyze(arrays.pattern, {.ordering = ordering});
+          ASSERT_EQ(other->permutation(), analyze(reference.pattern, {.ordering = ordering})->permutation());
           expect_targets(other->data(), arrays);
         }
       }
