@@ -21,7 +21,7 @@ constexpr auto conj_trans = []<class T>(T) { return is_complex<T> ? CblasConjTra
 
 /// Columns that the own routines factor, and rows that they take at once so that these stay in cache. On an aarch64
 /// core with OpenBLAS 0.3.21, 32 columns of 288 rows take 22 us instead of 49 with LAPACK and BLAS, 16 columns of 80
-/// rows 1.7 instead of 5.4; halves down to such leaves are never slower than LAPACK, up to 800 columns of 1800 rows.
+/// rows 1.7 instead of 5.4.
 template <class T>
 constexpr int leaf = is_complex<T> ? 16 : 32;
 constexpr int strip = 128;
@@ -193,7 +193,12 @@ index_t sparse_factor(const SparseData<T>& data, const T* values, Real<T> shift,
 
 namespace {
 
-constexpr index_t block = 64;  // columns between two passes over the rows below
+/// Columns between two passes over the rows below: more where threads meet after each.
+constexpr index_t block_of(bool together) { return together ? 256 : 64; }
+
+/// Whether threads share a block of this many entries: each is read once, so it takes more of them than in the
+/// factorization.
+bool shared(bool together, index_t entries) { return together && entries > 4 * worth_a_team; }
 
 /// z[r0 .. r1) -= conj(F[r0 .. r1, c0 .. c1)) z[c0 .. c1)
 template <class T>
@@ -251,6 +256,7 @@ void subtract_dots(const T* F, index_t ld, T* z, index_t c0, index_t c1, index_t
 /// z = (x1, 0) of m numbers: x1 := L11^-1 x1, below it -L21 x1.
 template <class T>
 void forward_vector(const T* F, index_t m, index_t w, T* z, bool together) {
+  const index_t block = block_of(together);
   for (index_t k = 0; k < w; k += block) {
     const index_t end = min(w, k + block);
     for (index_t c = k; c < end; c += 4) {
@@ -261,7 +267,7 @@ void forward_vector(const T* F, index_t m, index_t w, T* z, bool together) {
       }
       subtract_columns(F, m, z, c, stop, stop, end);
     }
-    if (together && (m - end) * (end - k) > worth_a_team) {
+    if (shared(together, (m - end) * (end - k))) {
       const index_t parts = omp_get_max_threads(), each = ceil_div(m - end, parts);
 #pragma omp parallel for schedule(static, 1)
       for (index_t t = 0; t < parts; ++t)
@@ -275,9 +281,10 @@ void forward_vector(const T* F, index_t m, index_t w, T* z, bool together) {
 /// z = (x1, x2): x1 := L11^-H (x1 - L21^H x2).
 template <class T>
 void backward_vector(const T* F, index_t m, index_t w, T* z, bool together) {
+  const index_t block = block_of(together);
   for (index_t k = (w - 1) / block * block; k >= 0; k -= block) {
     const index_t end = min(w, k + block);
-    if (together && (m - end) * (end - k) > worth_a_team) {
+    if (shared(together, (m - end) * (end - k))) {
 #pragma omp parallel for schedule(static)
       for (index_t c = k; c < end; c += 4) subtract_dots(F, m, z, c, min(end, c + 4), end, m);
     } else {
