@@ -23,7 +23,7 @@ namespace {
 using trifactor::SparseCholesky;
 using trifactor::SparsePlan;
 
-constexpr int peer_runs = 3;
+constexpr int least_runs = 3, most_peer_runs = 20;
 
 template <class Value>
 void append(NewFile& file, const std::vector<Value>& values) {
@@ -31,7 +31,8 @@ void append(NewFile& file, const std::vector<Value>& values) {
 }
 
 /// CHOLMOD's seconds as its program prints them. With `given` it takes over the permutation of our plan.
-nlohmann::json ask_cholmod(const SparseMatrix<double>& A, const SparsePlan& plan, index_t columns, bool given) {
+nlohmann::json ask_cholmod(const SparseMatrix<double>& A, const SparsePlan& plan, index_t columns, int runs,
+                           bool given) {
   const TemporaryFolder folder;
   const std::string matrix = folder.file("matrix"), order = folder.file("order");
   NewFile file(matrix);
@@ -46,7 +47,7 @@ nlohmann::json ask_cholmod(const SparseMatrix<double>& A, const SparsePlan& plan
     ordering = "given=" + order;
   }
   return nlohmann::json::parse(
-      output_of({cholmod_program(), matrix, ordering, fmt::format("{}", peer_runs), fmt::format("{}", columns)}));
+      output_of({cholmod_program(), matrix, ordering, fmt::format("{}", runs), fmt::format("{}", columns)}));
 }
 
 template <class T>
@@ -75,11 +76,11 @@ void bench_sparse(Bench& bench, const std::string& matrix, const std::function<v
   std::shared_ptr<const SparsePlan> plan;
   const trifactor::AnalyzeOptions how{.ordering = ordering_named(o.ordering), .tuning = o.tuning};
   const auto analyze = [&] { plan = trifactor::analyze(real.pattern(), how); };
-  const auto measured = [&](const Contender& work, int warmups, int least) {
+  const auto measured = [&](const Contender& work) {
     const Patience patience("measuring");
-    return trifactor::measure(work, {.warmups = warmups, .min_runs = least, .max_seconds = o.seconds});
+    return trifactor::measure(work, {.warmups = 1, .min_runs = least_runs, .max_seconds = o.seconds});
   };
-  const auto analyzed = measured({.run = analyze}, 0, 1);
+  const auto analyzed = measured({.run = analyze, .prepare = {}});
   require_memory("this row", 2 * double(plan->factor_bytes<T>() + plan->stack_bytes<T>()));
 
   const SparseMatrix<T> A = converted<T>(real);
@@ -89,20 +90,20 @@ void bench_sparse(Bench& bench, const std::string& matrix, const std::function<v
                                         L.emplace(bench.queue, plan);
                                         L->factor(A.value);
                                       },
-                                  .prepare = [&] { L.reset(); }},
-                                 0, 1);
-  const auto refactored = measured({.run = [&] { L->factor(A.value); }}, 0, 3);
+                                  .prepare = [&] { L.reset(); }});
+  const auto refactored = measured({.run = [&] { L->factor(A.value); }, .prepare = {}});
 
   Matrix<T> B(A.n, columns), X(A.n, columns);
   std::fill_n(B.data(), A.n * columns, T(1));
   const auto restore = [&] { std::copy_n(B.data(), A.n * columns, X.data()); };
-  const auto solved = measured({.run = [&] { L->solve(X.view()); }, .prepare = restore}, 1, 3);
+  const auto solved = measured({.run = [&] { L->solve(X.view()); }, .prepare = restore});
   const double residual = solve_ratio<T>(A, std::as_const(X).view(), std::as_const(B).view());
 
   nlohmann::json peer;
   if (o.against != "none" && std::same_as<T, double>) {
     const Patience patience("running CHOLMOD");
-    peer = ask_cholmod(real, *plan, columns, o.against == "cholmod-given");
+    peer = ask_cholmod(real, *plan, columns, std::clamp(refactored.runs, least_runs, most_peer_runs),
+                       o.against == "cholmod-given");
   }
   const double arithmetic = trifactor::ComplexScalar<T> ? 4 : 1;
   const auto row_of = [&](const char* phase, const trifactor::Measurement& time, double flops) {
@@ -119,6 +120,7 @@ void bench_sparse(Bench& bench, const std::string& matrix, const std::function<v
     if (!peer.is_null()) {
       row.peer = o.against;
       row.peer_seconds = peer.at(std::string(phase) + "_seconds").template get<double>();
+      row.peer_spread = peer.at(std::string(phase) + "_spread").template get<double>();
     }
     return row;
   };

@@ -49,6 +49,7 @@ std::vector<TableField> table_fields(Columns columns) {
             {{"Gflop/s", 8}, [](R r) { return r.flops > 0 ? fmt::format("{:.2f}", gflops(r)) : "-"; }},
             {{"peer", 13, true}, [](R r) { return cell("{}", r.peer); }},
             {{"peer seconds", 12}, [](R r) { return cell("{:.6f}", r.peer_seconds); }},
+            {{"spread %", 8}, [](R r) { return cell("{:.1f}", scaled(r.peer_spread, 100)); }},
             {{"ratio", 6}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }},
             {{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}};
   std::vector<TableField> f = {{{"op", 8, true}, [](R r) { return r.op; }},

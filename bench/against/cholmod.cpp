@@ -73,10 +73,16 @@ double seconds(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
+/// Median and (third quartile - first quartile) / median, as trifactor::measure has them.
+struct Summary {
+  double median, spread;
+  explicit Summary(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t count = values.size();
+    median = values[count / 2];
+    spread = (values[3 * count / 4] - values[count / 4]) / median;
+  }
+};
 
 struct Cholmod {
   cholmod_common common;
@@ -126,34 +132,45 @@ void run(const std::string& path, const std::string& ordering, int runs, Index c
     throw std::runtime_error("'" + ordering + "' is not one of metis, amd, natural, given=FILE");
   }
 
+  // Every phase runs once before it counts: the first call starts the threads of BLAS and touches new memory.
   cholmod_factor* symbolic = nullptr;
-  const double analyze =
-      seconds([&] { symbolic = cholmod_l_analyze_p(&A, given.empty() ? nullptr : given.data(), nullptr, 0, c); });
-  cholmod.require("analyze", symbolic);
+  std::vector<double> analyze, first, again, solve;
+  const auto keep = [](std::vector<double>& times, int k, double time) {
+    if (k > 0) times.push_back(time);
+  };
+  for (int k = 0; k <= runs; ++k) {
+    if (symbolic) cholmod_l_free_factor(&symbolic, c);
+    keep(analyze, k,
+         seconds([&] { symbolic = cholmod_l_analyze_p(&A, given.empty() ? nullptr : given.data(), nullptr, 0, c); }));
+    cholmod.require("analyze", symbolic);
+  }
   const double flops = c->fl, nonzeros = c->lnz;
 
   cholmod_factor* L = nullptr;
-  std::vector<double> first, again, solve;
-  for (int k = 0; k < runs; ++k) {  // a new factor each time, memory and all
+  for (int k = 0; k <= runs; ++k) {  // a new factor each time, memory and all
     if (L) cholmod_l_free_factor(&L, c);
     L = cholmod_l_copy_factor(symbolic, c);
-    first.push_back(seconds([&] { cholmod_l_factorize(&A, L, c); }));
+    keep(first, k, seconds([&] { cholmod_l_factorize(&A, L, c); }));
     cholmod.require("factorize", L->minor == L->n);
   }
-  for (int k = 0; k < runs; ++k) again.push_back(seconds([&] { cholmod_l_factorize(&A, L, c); }));
+  for (int k = 0; k <= runs; ++k) keep(again, k, seconds([&] { cholmod_l_factorize(&A, L, c); }));
   cholmod.require("factorize", L->minor == L->n);
 
   cholmod_dense* B = cholmod_l_ones(std::size_t(matrix.n), std::size_t(columns), CHOLMOD_REAL, c);
   cholmod_dense *X = nullptr, *Y = nullptr, *E = nullptr;
-  for (int k = 0; k < runs; ++k)
-    solve.push_back(seconds([&] { cholmod_l_solve2(CHOLMOD_A, L, B, nullptr, &X, nullptr, &Y, &E, c); }));
+  for (int k = 0; k <= runs; ++k)
+    keep(solve, k, seconds([&] { cholmod_l_solve2(CHOLMOD_A, L, B, nullptr, &X, nullptr, &Y, &E, c); }));
   cholmod.require("solve", X);
+  std::printf("{\"n\": %lld, ", static_cast<long long>(matrix.n));
+  const auto print = [](const char* phase, const std::vector<double>& times) {
+    const Summary summary(times);
+    std::printf("\"%s_seconds\": %.9g, \"%s_spread\": %.6g, ", phase, summary.median, phase, summary.spread);
+  };
+  print("analyze", analyze), print("factor", first), print("refactor", again), print("solve", solve);
   std::printf(
-      "{\"n\": %lld, \"analyze_seconds\": %.9g, \"factor_seconds\": %.9g, \"refactor_seconds\": %.9g, "
-      "\"solve_seconds\": %.9g, \"factor_nonzeros\": %.17g, \"flops\": %.17g, \"peak_bytes\": %zu, \"residual\": %.6g, "
-      "\"version\": \"%d.%d.%d\"}\n",
-      static_cast<long long>(matrix.n), analyze, median(first), median(again), median(solve), nonzeros, flops,
-      c->memory_usage, residual_ratio(matrix, static_cast<double*>(X->x), static_cast<double*>(B->x)),
+      "\"factor_nonzeros\": %.17g, \"flops\": %.17g, \"peak_bytes\": %zu, \"residual\": %.6g, \"version\": "
+      "\"%d.%d.%d\"}\n",
+      nonzeros, flops, c->memory_usage, residual_ratio(matrix, static_cast<double*>(X->x), static_cast<double*>(B->x)),
       CHOLMOD_MAIN_VERSION, CHOLMOD_SUB_VERSION, CHOLMOD_SUBSUB_VERSION);
   for (cholmod_dense** dense : {&B, &X, &Y, &E}) cholmod_l_free_dense(dense, c);
   for (cholmod_factor** factor : {&L, &symbolic}) cholmod_l_free_factor(factor, c);
