@@ -123,7 +123,6 @@ struct LeftOperand {
 /// A 16 x 8 N matrix C in the registers of one warp. Operands are column-major: entry (r, k) of A at A[k * lda + r].
 template <class T, int N>
 struct Fragment {
-  static constexpr int size = 4 * N;
   std::conditional_t<tensor<T>, TensorEntries<T>, EntryVector<T, 4>> c[N];
 
   /// The first entry of a lane, and where entry e lies from there.
