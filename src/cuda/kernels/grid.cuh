@@ -1,0 +1,230 @@
+// The matrix of the persistent kernel: cut into tiles, which travel between global memory, shared memory and registers.
+#pragma once
+
+#include <cuda/kernels/async.cuh>
+#include <cuda/kernels/flags.cuh>
+#include <cuda/kernels/mma.cuh>
+#include <cuda/kernels.hpp>
+
+namespace trifactor::cuda {
+
+/// What blocks tell each other, in global memory, zero at the start.
+struct GridFlags {
+  int* ticket;    // the next piece to be taken
+  int* final;     // of each tile row: its tiles, from the left, that are final, in shares of 8 rows
+  int* factored;  // of each tile column: 16-column blocks of its diagonal tile that are final, with their inverses
+  int* handed;    // of each tile row: warps that have handed the last tile before the diagonal to the chain
+  int* handed_diagonal;
+};
+
+template <class T>
+struct GridShape {
+  static constexpr int edge = is_complex<T> ? 32 : 64;  // of a tile
+  static constexpr int blocks = edge / 16;              // a diagonal tile is factored in steps of 16 columns
+  static constexpr int shares = edge / 8;               // a tile is solved in strips of 8 rows
+  static constexpr int threads = 256, warps = threads / 32;
+  static constexpr int depth = 32;                      // columns that a stage of the left-looking products holds
+  // Paddings let a warp read fragments without bank conflicts.
+  static constexpr int pad = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 4 : 2;
+  static constexpr int ld = edge + pad, square_ld = 2 * edge + pad, inverse_ld = 20;
+  static constexpr int tile_size = edge * ld, inverses_size = blocks * 16 * inverse_ld;
+  static constexpr int shared_size = 2 * 2 * edge * (depth + 4) * 3;  // three stages of take_square
+  static constexpr std::size_t bytes = (shared_size + inverses_size) * sizeof(T);
+};
+
+/// How the inverses of the 16 x 16 diagonal blocks of a tile lie in shared memory: for tensor cores by rows, side by
+/// side, so that a block and its inverse are written alike; else each by columns.
+template <class T>
+struct InverseShape {
+  using Shape = GridShape<T>;
+  static constexpr int down = tensor<T> ? Shape::ld : 1, right = tensor<T> ? 1 : Shape::inverse_ld;
+  static constexpr int slow = tensor<T> ? Shape::ld : Shape::inverse_ld;  // from one row, or column, to the next
+  static constexpr int next = tensor<T> ? 16 : 16 * Shape::inverse_ld;    // from one inverse to the next
+  static_assert(16 * Shape::ld <= Shape::inverses_size);
+  __device__ static LeftOperand<T> operand(const T* inverses, int b) { return {inverses + b * next, down, right}; }
+};
+
+/// The matrix as the kernel sees it. `down`: columns are contiguous, not rows.
+template <class T, bool down>
+struct Grid {
+  using Shape = GridShape<T>;
+  static constexpr int edge = Shape::edge, ld = Shape::ld, depth = Shape::depth;
+
+  T* A;
+  index_t stride;  // between columns, or rows
+  int n;
+  bool aligned;  // every column, or row, starts at a multiple of 16 bytes
+  bool squares;  // pieces are 2 x 2 tiles where they can be
+  bool resets;   // info, to 0
+  T* inverses;   // of each 16 x 16 diagonal block, (16, 16) without padding
+  GridFlags flags;
+  int* info;
+  index_t first;  // column of the caller's matrix that is column 0 here
+
+  __device__ int tiles() const { return (n + edge - 1) / edge; }
+  __device__ T* at(int r, int c) const { return A + (down ? r + c * stride : c + r * stride); }
+
+  /// The part of one of `threads` threads in S := rows [row, row + edge) of columns [col, col + cols), zero outside the
+  /// matrix, without waiting. In S the direction that is contiguous here is contiguous, with a pitch.
+  template <int cols, int threads = Shape::threads>
+  __device__ void fetch(T* S, int pitch, int row, int col, int rank = int(threadIdx.x)) const {
+    if (aligned) fetch_by<cols, 16 / int(sizeof(T)), threads>(S, pitch, row, col, rank);
+    else fetch_by<cols, 1, threads>(S, pitch, row, col, rank);
+  }
+  /// The same for columns [first, first + cols) of tile (i, j), which lies in S by columns.
+  template <int cols, int threads = Shape::threads>
+  __device__ void fetch_columns(T* S, int i, int j, int first, int rank = int(threadIdx.x)) const {
+    if constexpr (down) {
+      fetch<cols, threads>(S + first * ld, ld, i * edge, j * edge + first, rank);
+    } else {  // four neighbours in memory to four threads
+      constexpr int rows = min(threads / 4, edge), together = min(threads / rows, cols);
+      for (int r = rank / 4 % rows; r < edge; r += rows) {
+        const int row = i * edge + r;
+#pragma unroll 4
+        for (int c = first + rank % 4 + rank / (4 * rows) * 4; c < first + cols; c += together) {
+          const bool inside = row < n && j * edge + c < n;
+          copy_async<sizeof(T)>(shared_address(S + c * ld + r), inside ? at(row, j * edge + c) : A,
+                                inside ? int(sizeof(T)) : 0);
+        }
+      }
+    }
+  }
+  template <int threads = Shape::threads>
+  __device__ void fetch_tile(T* S, int i, int j, int rank = int(threadIdx.x)) const {
+    fetch_columns<edge, threads>(S, i, j, 0, rank);
+  }
+  __device__ T* inverse(int k, int b) const { return inverses + (index_t(k) * Shape::blocks + b) * 256; }
+  /// Inverses [first, first + count) of diagonal tile k.
+  __device__ void fetch_inverses(T* S, int k, int first = 0, int count = Shape::blocks) const {
+    using Inverse = InverseShape<T>;
+    constexpr int width = 16 / int(sizeof(T));
+    for (int t = int(threadIdx.x) * width; t < count * 256; t += Shape::threads * width)
+      copy_async<16>(shared_address(S + (first + t / 256) * Inverse::next + t % 256 / 16 * Inverse::slow + t % 16),
+                     inverse(k, first) + t, 16);
+  }
+
+ private:
+  template <int cols, int width, int threads>
+  __device__ void fetch_by(T* S, int pitch, int row, int col, int rank) const {
+    constexpr int line = (down ? edge : cols) / width, step = threads / line, slow = down ? cols : edge;
+    const int f = rank % line * width, s = rank / line;
+    const T* from = at(row + (down ? f : s), col + (down ? s : f));
+    unsigned to = shared_address(S + f + s * pitch);
+    const index_t next = step * stride;
+    if (row + edge <= n && col + cols <= n) {
+#pragma unroll
+      for (int t = 0; t < slow; t += step, from += next)
+        copy_async<width * int(sizeof(T))>(to + unsigned(t * pitch * int(sizeof(T))), from, width * int(sizeof(T)));
+    } else {
+      const int fast_inside = min(width, max(0, n - (down ? row : col) - f));
+      for (int t = 0; t < slow; t += step, from += next) {
+        const int inside = (down ? col : row) + s + t < n ? fast_inside : 0;
+        copy_async<width * int(sizeof(T))>(to + unsigned(t * pitch * int(sizeof(T))), inside > 0 ? from : A,
+                                           inside * int(sizeof(T)));
+      }
+    }
+  }
+};
+
+/// Blocks of edge rows and `depth` columns on their way to the stages of a product, `count` at a time: block t starts
+/// at row row_of(t) of the matrix and lies at place_of(t) of a stage. A chunk is asked for in pieces, which a product
+/// issues between its steps: all at once, they would hold up everyone.
+template <int count, class T, bool down, class RowOf, class PlaceOf>
+struct BlockFetch {
+  using Shape = GridShape<T>;
+  static constexpr int width = 16 / int(sizeof(T)), line = (down ? Shape::edge : Shape::depth) / width;
+  static constexpr int step = Shape::threads / line, each = (down ? Shape::depth : Shape::edge) / step;
+  static constexpr int pieces = count * each;
+
+  const Grid<T, down>& g;
+  int pitch;
+  RowOf row_of;
+  PlaceOf place_of;
+  bool simple;  // aligned, inside the matrix, and between tensor-core products, which leave room for other instructions
+  const T* from[count];
+
+  __device__ BlockFetch(std::integral_constant<int, count>, const Grid<T, down>& grid, int pitch_, RowOf rows,
+                        PlaceOf places)
+      : g(grid), pitch(pitch_), row_of(rows), place_of(places), simple(tensor<T> && grid.aligned) {
+    const int f = int(threadIdx.x) % line * width, s = int(threadIdx.x) / line;
+#pragma unroll
+    for (int t = 0; t < count; ++t) {
+      simple = simple && row_of(t) + Shape::edge <= g.n;
+      from[t] = g.at(row_of(t) + (down ? f : s), down ? s : f);
+    }
+  }
+  /// Piece q of a chunk, whose own place in the stage starts at `to`.
+  __device__ void piece(bool wanted, int q, unsigned to, index_t chunk_offset) const {
+    const int t = q / each, part = q % each;
+    copy_async_if(wanted, to + unsigned((place_of(t) + part * step * pitch) * int(sizeof(T))),
+                  from[t] + chunk_offset + part * (step * g.stride));
+  }
+  __device__ static index_t chunk_step(const Grid<T, down>& g) { return down ? Shape::depth * g.stride : Shape::depth; }
+  __device__ unsigned own_place(const T* stage) const {
+    return shared_address(stage + int(threadIdx.x) % line * width + int(threadIdx.x) / line * pitch);
+  }
+  __device__ void all(T* stage, int chunk) const {
+#pragma unroll
+    for (int t = 0; t < count; ++t)
+      g.template fetch<Shape::depth>(stage + place_of(t), pitch, row_of(t), chunk * Shape::depth);
+  }
+};
+
+/// Columns [col, col + 16 B) of 8 N rows go to global memory, from fragments that hold them transposed. By one warp.
+template <class T, bool down, int N, int B>
+__device__ void store_strip(const Grid<T, down>& g, const Fragment<T, N> (&x)[B], int row, int col) {
+  using F = Fragment<T, N>;
+  const int r0 = row + F::lane_col();
+  const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
+  T* p = g.at(r0, col + F::lane_row());
+  if constexpr (tensor<T> && down && sizeof(T) == 8)  // two rows are 16 bytes
+    if (g.aligned && row + 8 * N <= g.n) {
+#pragma unroll
+      for (int b = 0; b < B; ++b)
+#pragma unroll
+        for (int h = 0; h < 4; h += 2, p += 8 * cs)
+#pragma unroll
+          for (int s = 0; s < N; ++s)
+            *reinterpret_cast<EntryVector<T, 2>*>(p + 8 * s) = {{x[b].get(s, h), x[b].get(s, h + 1)}};
+      return;
+    }
+#pragma unroll
+  for (int b = 0; b < B; ++b) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      T* q = p + (16 * b + F::down(e)) * cs + F::right(e) * rs;
+#pragma unroll
+      for (int s = 0; s < N; ++s)
+        if (r0 + F::right(e) + 8 * s < g.n) q[8 * s * rs] = x[b].get(s, e);
+    }
+  }
+}
+
+/// The entries of a product at rows from `row` and columns from `col` on, from or to global memory.
+template <class T, bool down, int M>
+__device__ void load_product(const Grid<T, down>& g, Product<T, M, down>& sum, int row, int col) {
+  const int r0 = row + sum.first_row(), c0 = col + sum.first_col();
+  const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
+  const T* p = g.at(r0, c0);
+  if (row + M <= g.n && col + M <= g.n)
+    sum.visit([&](int i, int e, int r, int c) { sum.set(i, e, p[r * rs + c * cs]); });
+  else
+    sum.visit([&](int i, int e, int r, int c) {
+      sum.set(i, e, r0 + r < g.n && c0 + c < g.n ? p[r * rs + c * cs] : T(0));
+    });
+}
+/// Of the lower triangle of the matrix.
+template <class T, bool down, int M>
+__device__ void store_product(const Grid<T, down>& g, const Product<T, M, down>& sum, int row, int col) {
+  const int r0 = row + sum.first_row(), c0 = col + sum.first_col();
+  const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
+  T* p = g.at(r0, c0);
+  if (row + M <= g.n && col + M <= row)
+    sum.visit([&](int i, int e, int r, int c) { p[r * rs + c * cs] = sum.get(i, e); });
+  else
+    sum.visit([&](int i, int e, int r, int c) {
+      if (r0 + r < g.n && c0 + c <= r0 + r) p[r * rs + c * cs] = sum.get(i, e);
+    });
+}
+
+}  // namespace trifactor::cuda
