@@ -11,7 +11,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(werror_cxx "$<$<BOOL:${TRIFACTOR_WERROR}>:-Werror>")
 set(werror_cuda "$<$<BOOL:${TRIFACTOR_WERROR}>:-Xcompiler=-Werror;-Werror=all-warnings>")
 add_compile_options(
-  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;${werror_cxx}>"
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wformat-security;${werror_cxx}>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-lineinfo;-Xcompiler=-Wall,-Wextra;${werror_cuda}>")
 
 if(TRIFACTOR_SANITIZE)

@@ -92,7 +92,7 @@ std::string SparsePlan::text() const {
   add("factor: %lld nonzeros, %.4g flops\n", (long long)factor_nonzeros(), flops());
   add("%lld fronts in %lld levels: %lld entries, %.4g flops, %lld entries of update matrices at once\n",
       (long long)fronts(), (long long)levels(), (long long)factor_entries(), front_flops(), (long long)stack_entries());
-  add("seconds:");
+  text += "seconds:";
   for (const Step& step : steps()) add(" %s %.4f", step.name.c_str(), step.seconds);
   text += '\n';
   if (!note().empty()) text += note() + '\n';
