@@ -41,6 +41,17 @@ struct SparseTuning {
   index_t narrow = 16, narrow_zeros = 80;
   index_t medium = 48, medium_zeros = 10;
   index_t wide_zeros = 5;
+
+  // The numeric phases.
+  index_t levels = 0;         // 1: level by level over the engine's operations, also on the host; CUDA queues have no other way
+  index_t alone = 128;        // by level: a front with more columns is no part of a batch,
+  index_t alone_below = 512;  // nor one with more rows below them
+  index_t at_once = 32;       // right-hand sides that are solved together: enough for BLAS, and scratch memory stays small
+  index_t leaf = 32;          // host: columns that the own routines factor
+  index_t strip = 128;        // host: rows that they take at once, so that these stay in cache
+  // host: the own routine is faster than BLAS for an update matrix up to this order, or from up to so many columns
+  index_t update_order = 128, update_columns = 16;
+  index_t team = 32768;       // host: entries of a front below which waking threads costs more than it gains
 };
 
 struct ValueTuning {

@@ -168,44 +168,12 @@ void find_runs(const Plan& plan, Schedule& schedule) {
   }
 }
 
-/// A counting sort of the given entries by front.
-void sort_entries(const Plan& plan, Schedule& schedule) {
-  const index_t entries = index_t(plan.target.size());
-  // Every so many entries of the factor, the front that they lie in: a search begins there.
-  const index_t stride = std::max<index_t>(1, plan.factor_entries / std::max<index_t>(1, plan.fronts()));
-  std::vector<index_t> near;
-  for (index_t s = 0; s < plan.fronts(); ++s)
-    while (index_t(near.size()) * stride < plan.factor_start[s + 1]) near.push_back(s);
-  near.push_back(std::max<index_t>(0, plan.fronts() - 1));
-  const auto front_of = [&](index_t target) {
-    const auto begin = plan.factor_start.begin();
-    const index_t k = target / stride;
-    return std::upper_bound(begin + near[k] + 1, begin + near[k + 1] + 1, target) - begin - 1;
-  };
-  std::vector<int> front(entries);
-  schedule.entry_start.assign(plan.fronts() + 1, 0);
-  for (index_t k = 0; k < entries; ++k) {
-    const index_t target = plan.target[k];
-    front[k] = target == Plan::nowhere ? -1 : int(front_of(target < 0 ? ~target : target));
-    if (front[k] >= 0) ++schedule.entry_start[front[k] + 1];
-  }
-  std::partial_sum(schedule.entry_start.begin(), schedule.entry_start.end(), schedule.entry_start.begin());
-  schedule.entry_source.resize(schedule.entry_start.back());
-  schedule.entry_target.resize(schedule.entry_start.back());
-  std::vector<index_t> next(schedule.entry_start.begin(), schedule.entry_start.end() - 1);
-  for (index_t k = 0; k < entries; ++k) {
-    if (front[k] < 0) continue;
-    const index_t at = next[front[k]]++;
-    schedule.entry_source[at] = k, schedule.entry_target[at] = plan.target[k];
-  }
-}
-
 }  // namespace
 
 std::size_t Schedule::bytes() const {
   const auto size = [](const auto&... vectors) { return ((vectors.size() * sizeof(vectors[0])) + ...); };
-  return size(branches, branch_start, top, first_child, next_sibling, update_at, run_start, runs, entry_start,
-              entry_source, entry_target);
+  return size(branches, branch_start, top, first_child, next_sibling, update_at, run_start, runs, entries.start,
+              entries.source, entries.target);
 }
 
 Schedule make_schedule(const Plan& plan, int threads) {
@@ -242,7 +210,7 @@ Schedule make_schedule(const Plan& plan, int threads) {
   }
   place_updates(plan, tree, schedule);
   find_runs(plan, schedule);
-  sort_entries(plan, schedule);
+  schedule.entries = entries_by_front(plan);
   schedule.first_child = std::move(tree.first_child);
   schedule.next_sibling = std::move(tree.next_sibling);
   return schedule;

@@ -2,7 +2,7 @@
 // all that a factorization would otherwise decide while it runs. Plain data, independent of scalar.
 #pragma once
 
-#include <sparse/plan.hpp>
+#include <sparse/entries.hpp>
 
 namespace trifactor::sparse {
 
@@ -38,9 +38,7 @@ struct Schedule {
   std::vector<index_t> run_start;  // fronts + 1, into runs
   std::vector<Run> runs;
 
-  // The given values by front: value entry_source[k] is added to factor[entry_target[k]]; ~ means conjugated.
-  std::vector<index_t> entry_start;  // fronts + 1
-  std::vector<index_t> entry_source, entry_target;
+  Entries entries;
 
   /// Of the arrays above.
   std::size_t bytes() const;

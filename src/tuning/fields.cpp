@@ -60,6 +60,15 @@ constexpr Field sparse_fields[] = {
     number<&SparseTuning::medium>("medium", 0),
     number<&SparseTuning::medium_zeros>("medium_zeros", 0),
     number<&SparseTuning::wide_zeros>("wide_zeros", 0),
+    number<&SparseTuning::levels>("levels", 0),
+    number<&SparseTuning::alone>("alone", 0),
+    number<&SparseTuning::alone_below>("alone_below", 0),
+    number<&SparseTuning::at_once>("at_once", 1),
+    number<&SparseTuning::leaf>("leaf", 1),
+    number<&SparseTuning::strip>("strip", 1),
+    number<&SparseTuning::update_order>("update_order", 0),
+    number<&SparseTuning::update_columns>("update_columns", 0),
+    number<&SparseTuning::team>("team", 0),
 };
 
 constexpr Operation all[] = {{"cholesky", cholesky_fields},

@@ -84,15 +84,15 @@ TEST(Schedule, RunsAndEntriesSayWhatThePlanSays) {
       expected.assign(plan.place.begin() + plan.row_start[s] + plan.col_count(s),
                       plan.place.begin() + plan.row_start[s + 1]);
       ASSERT_EQ(places, expected) << "front " << s;
-      for (index_t k = schedule.entry_start[s]; k < schedule.entry_start[s + 1]; ++k) {
-        const index_t target = schedule.entry_target[k], at = target < 0 ? ~target : target;
-        ASSERT_EQ(target, plan.target[schedule.entry_source[k]]);
+      for (index_t k = schedule.entries.start[s]; k < schedule.entries.start[s + 1]; ++k) {
+        const index_t target = schedule.entries.target[k], at = target < 0 ? ~target : target;
+        ASSERT_EQ(target, plan.target[schedule.entries.source[k]]);
         ASSERT_TRUE(plan.factor_start[s] <= at && at < plan.factor_start[s + 1]);
       }
     }
     index_t somewhere = 0;
     for (const index_t target : plan.target) somewhere += target != Plan::nowhere;
-    EXPECT_EQ(index_t(schedule.entry_source.size()), somewhere);
+    EXPECT_EQ(index_t(schedule.entries.source.size()), somewhere);
   }
 }
 
