@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,25 @@ struct SparseMatrix {
   trifactor::Pattern<index_t> pattern() const {
     return {.rows = n, .cols = n, .start = start.data(), .index = row.data(), .sorted = true};
   }
+};
+
+/// Values of the host in a queue's memory: copied only where that is another.
+template <class T>
+class InQueue {
+ public:
+  InQueue(trifactor::Queue& queue, const T* values, index_t size) : values_(values), size_(size) {
+    if (!queue.is_cuda()) return;
+    auto host = trifactor::Queue::host(1);
+    copy_ = trifactor::Buffer<T>(queue, size);
+    trifactor::copy(host, values, queue, copy_.data(), size);
+    values_ = copy_.data();
+  }
+  std::span<const T> values() const { return {values_, std::size_t(size_)}; }
+
+ private:
+  trifactor::Buffer<T> copy_;
+  const T* values_;
+  index_t size_;
 };
 
 /// Both triangles applied: Y = A X

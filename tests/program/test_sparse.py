@@ -242,7 +242,6 @@ class Bench(SparseTest):
         self.fail_with(2, "--matrix belongs to bench sparse", "bench", "lu", "--matrix", "arrow:3")
         self.fail_with(2, "is not one of cholmod", "bench", "sparse", "--against", "lapack")
         self.fail_with(2, "belongs to bench sparse", "bench", "lu", "--against", "cholmod")
-        self.fail_with(2, "on the host so far", "bench", "sparse", "--device", "cuda")
 
 
 if __name__ == "__main__":
