@@ -173,10 +173,10 @@ void print_json(const AnalyzeOptions& o, const SparsePlan& plan, const SparseMat
 }
 
 template <class T>
-void analyze_as(const AnalyzeOptions& o) {
+void analyze_as(const AnalyzeOptions& o, const SparseSource& source) {
   SparseMatrix<T> A;
   timed_step(is_generated(o.matrix) ? "generating" : "reading",
-             [&] { A = load_sparse<T>(o.matrix, std::uint64_t(o.seed)); });
+             [&] { A = source.load<T>(); });
   std::shared_ptr<const SparsePlan> plan;
   const double seconds = timed_step(
       "analysing", [&] { plan = trifactor::analyze(A.pattern(), {.ordering = ordering_named(o.ordering)}); });
@@ -202,8 +202,10 @@ void add_analyze(CLI::App& app) {
   command->add_option("--picture", o->picture, "draw the tree by level into this SVG file");
   command->add_option("--seed", o->seed, "of a generated matrix")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_flag("--json", o->json, "print one JSON object");
-  command->callback(
-      [o] { is_complex_file(o->matrix) ? analyze_as<std::complex<double>>(*o) : analyze_as<double>(*o); });
+  command->callback([o] {
+    const SparseSource source(o->matrix, std::uint64_t(o->seed));
+    source.is_complex() ? analyze_as<std::complex<double>>(*o, source) : analyze_as<double>(*o, source);
+  });
 }
 
 }  // namespace program

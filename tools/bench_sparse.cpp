@@ -70,7 +70,7 @@ template <Scalar T>
 void bench_sparse(Bench& bench, const std::string& matrix, const std::function<void(const Row&)>& take) {
   const BenchOptions& o = bench.options;
   SparseMatrix<double> real;
-  timed_step("making the matrix", [&] { real = load_sparse<double>(matrix, o.seed); });
+  timed_step("making the matrix", [&] { real = SparseSource(matrix, o.seed).load<double>(); });
   const index_t columns = o.nrhs.front();
 
   std::shared_ptr<const SparsePlan> plan;

@@ -5,6 +5,7 @@
 #include <trifactor/sparse.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,13 +73,24 @@ std::optional<index_t> find_not_positive(const SparseMatrix<T>& A);
 template <Scalar T>
 void write_matrix_market(const std::string& path, const SparseMatrix<T>& A);
 
-/// A generated matrix ("poisson3d:40") or a coordinate file, which has to be symmetric or hermitian. Throws InputError,
-/// also where a complex file is read with a real T.
-template <Scalar T>
-SparseMatrix<T> load_sparse(const std::string& word, std::uint64_t seed = 0);
+class MatrixMarketFile;
 
-/// Whether the word names a file of complex numbers.
-bool is_complex_file(const std::string& word);
+/// A generated matrix ("poisson3d:40") or a coordinate file, which is opened once, so that it may be a pipe.
+class SparseSource {
+ public:
+  explicit SparseSource(const std::string& word, std::uint64_t seed = 0);
+
+  bool is_complex() const;
+  /// The matrix, which has to be symmetric or hermitian by its values. Throws InputError, also where a complex file is
+  /// read with a real T.
+  template <Scalar T>
+  SparseMatrix<T> load() const;
+
+ private:
+  std::string word_;
+  std::uint64_t seed_;
+  std::shared_ptr<const MatrixMarketFile> file_;  // null for a generated matrix
+};
 
 /// "auto", "metis", "amd", "natural" and back.
 trifactor::Ordering ordering_named(const std::string& name);

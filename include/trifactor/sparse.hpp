@@ -142,6 +142,12 @@ class TRIFACTOR_API SparsePlan {
 template <SparseIndex I>
 TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<I>&, const AnalyzeOptions& = {});
 
+/// Whether a matrix that is stored in full is symmetric (hermitian) by its values, so that Cholesky may take it: every entry
+/// equals the conjugate of its mirror image, and where that is not stored, zero. Entries of the same place are added up.
+/// The pattern is one that analyze has taken. Host memory.
+template <Scalar T, SparseIndex I>
+TRIFACTOR_API bool is_hermitian(const Pattern<I>&, std::span<const T> values);
+
 // The factorization.
 
 /// Which part of a solve with P A P^T = L L^H is meant: all of A^-1, or one of its four factors P^T L^-H L^-1 P. Between

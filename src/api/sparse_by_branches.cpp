@@ -17,7 +17,7 @@ template <class T>
 class ByBranches final : public SparseNumeric<T> {
  public:
   ByBranches(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning)
-      : queue_(std::move(queue)), plan_(plan), tuning_(tuning), schedule_(sparse::make_schedule(plan, queue_->host.threads())) {}
+      : queue_(std::move(queue)), plan_(plan), tuning_(tuning), schedule_(sparse::make_schedule(plan, queue_->host.threads(), tuning)) {}
 
   SparseMemory memory() const override {
     const auto bytes = [](index_t entries) { return std::size_t(entries) * sizeof(T); };

@@ -52,6 +52,11 @@ struct SparseTuning {
   // host: the own routine is faster than BLAS for an update matrix up to this order, or from up to so many columns
   index_t update_order = 128, update_columns = 16;
   index_t team = 32768;       // host: entries of a front below which waking threads costs more than it gains
+  // host: the time of a front in flops is its own, so much for each entry that is moved, and so much for the calls
+  index_t entry_cost = 10, front_cost = 2000;
+  index_t shared_speed = 75;  // host: percent of its speed that a thread has which works on one front together with others
+  index_t branch_cost = 1000000;  // host: a tree below it is not worth waking threads for
+  index_t most_updates = 80;  // host: percent of the factor that update matrices may take when threads work side by side
 };
 
 struct ValueTuning {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace trifactor::sparse {
 
@@ -46,9 +47,10 @@ void group_fronts(const Plan& plan, const core::SparseTuning& tuning, Levels& le
     const index_t w = plan.col_count(s), below = plan.row_count(s) - w;
     return {w > tuning.alone || below > tuning.alone_below, bin(w, unit), bin(below, unit)};
   };
-  levels.level_start.push_back(0);
   for (std::vector<index_t>& fronts : fronts_by_level(plan)) {
     std::stable_sort(fronts.begin(), fronts.end(), [&](index_t a, index_t b) { return size_of(a) < size_of(b); });
+    Level level{index_t(levels.groups.size()), 0, 0};
+    level.alone = level.begin;
     for (auto first = fronts.begin(); first != fronts.end();) {
       const Size size = size_of(*first);
       Group group{index_t(levels.front.size()), 0, 0, 0};
@@ -59,50 +61,69 @@ void group_fronts(const Plan& plan, const core::SparseTuning& tuning, Levels& le
       } while (!size.alone && first != fronts.end() && size_of(*first) == size);
       group.end = index_t(levels.front.size());
       levels.groups.push_back(group);
+      if (!size.alone) level.alone = index_t(levels.groups.size());
     }
-    levels.level_start.push_back(index_t(levels.groups.size()));
+    level.end = index_t(levels.groups.size());
+    levels.levels.push_back(level);
   }
 }
 
 /// The update matrices of every other level lie at the left end of the array, those of the levels between at its right
 /// end: one level reads what the other end holds.
 void place_updates(Levels& levels) {
-  std::vector<index_t> used(levels.level_start.size(), 0);
-  for (std::size_t l = 0; l + 1 < levels.level_start.size(); ++l) {
-    for (index_t t = levels.fronts_begin(l); t < levels.fronts_begin(l + 1); ++t) {
-      levels.update_at[t] = used[l];
-      used[l] += index_t(levels.below[t]) * levels.below[t];
-    }
-    levels.update_entries = std::max(levels.update_entries, used[l] + (l > 0 ? used[l - 1] : 0));
+  const auto size = [&](index_t t) { return index_t(levels.below[t]) * levels.below[t]; };
+  const auto for_fronts = [&](const Level& level, auto f) {
+    for (index_t t = levels.groups[level.begin].begin; t < levels.groups[level.end - 1].end; ++t) f(t);
+  };
+  index_t used = 0, before = 0;
+  for (const Level& level : levels.levels) {
+    before = std::exchange(used, 0);
+    for_fronts(level, [&](index_t t) { used += size(t); });
+    levels.update_entries = std::max(levels.update_entries, before + used);
   }
-  for (std::size_t l = 1; l + 1 < levels.level_start.size(); l += 2)
-    for (index_t t = levels.fronts_begin(l); t < levels.fronts_begin(l + 1); ++t)
-      levels.update_at[t] += levels.update_entries - used[l];
+  bool left = true;
+  for (const Level& level : levels.levels) {
+    index_t at = left ? 0 : levels.update_entries;
+    for_fronts(level, [&](index_t t) {
+      levels.update_at[t] = left ? at : at - size(t);
+      at += left ? size(t) : -size(t);
+    });
+    left = !left;
+  }
 }
 
 /// The given values by column of the factor, ascending by row; equal places stay in the order in which they are given.
 void sort_entries(const Plan& plan, Levels& levels) {
   const Entries entries = entries_by_front(plan);
-  const index_t count = index_t(entries.source.size());
+  struct Entry {
+    int column, row;
+    index_t source;
+  };
   levels.entry_start.assign(plan.n + 1, 0);
-  levels.entry_row.resize(count);
-  levels.entry_source.resize(count);
-  std::vector<std::pair<index_t, index_t>> sorted;  // place in the front, source
+  levels.entry_row.resize(entries.source.size());
+  levels.entry_source.resize(entries.source.size());
+  std::vector<Entry> given, sorted;  // of one front
+  std::vector<index_t> next;
   for (index_t s = 0; s < plan.fronts(); ++s) {
-    sorted.clear();
-    for (index_t k = entries.start[s]; k < entries.start[s + 1]; ++k) {
+    given.clear();
+    next.assign(plan.col_count(s) + 1, 0);
+    const index_t m = plan.row_count(s), begin = entries.start[s];
+    for (index_t k = begin; k < entries.start[s + 1]; ++k) {
       const index_t target = entries.target[k], source = entries.source[k];
-      sorted.push_back({(target < 0 ? ~target : target) - plan.factor_start[s], target < 0 ? ~source : source});
+      const index_t at = (target < 0 ? ~target : target) - plan.factor_start[s];
+      given.push_back({int(at / m), int(at % m), target < 0 ? ~source : source});
+      ++next[given.back().column + 1];
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.first < b.first; });
-    index_t k = entries.start[s];
-    for (const auto& [at, source] : sorted) {
-      ++levels.entry_start[plan.first[s] + at / plan.row_count(s) + 1];
-      levels.entry_row[k] = int(at % plan.row_count(s));
-      levels.entry_source[k++] = source;
-    }
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (index_t c = 0; c < plan.col_count(s); ++c) levels.entry_start[plan.first[s] + c] = begin + next[c];
+    sorted.resize(given.size());
+    for (const Entry& e : given) sorted[next[e.column]++] = e;
+    for (index_t c = 0, first = 0; c < plan.col_count(s); first = next[c++])
+      std::stable_sort(sorted.begin() + first, sorted.begin() + next[c], [](auto& a, auto& b) { return a.row < b.row; });
+    for (std::size_t k = 0; k < sorted.size(); ++k)
+      levels.entry_row[begin + index_t(k)] = sorted[k].row, levels.entry_source[begin + index_t(k)] = sorted[k].source;
   }
-  std::partial_sum(levels.entry_start.begin(), levels.entry_start.end(), levels.entry_start.begin());
+  levels.entry_start[plan.n] = index_t(entries.source.size());
 }
 
 }  // namespace

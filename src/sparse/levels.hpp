@@ -15,9 +15,14 @@ struct Group {
   index_t count() const { return end - begin; }
 };
 
+/// The groups of one level: batches, then fronts that are alone. Children lie in the level before.
+struct Level {
+  index_t begin, alone, end;
+};
+
 struct Levels {
-  std::vector<Group> groups;         // all of one level, then all of the next; children lie in the level before
-  std::vector<index_t> level_start;  // levels + 1, into groups
+  std::vector<Level> levels;
+  std::vector<Group> groups;
   std::vector<index_t> front;        // the plan's number of the front at each place
   index_t update_entries = 0;        // of the array that all update matrices lie in
 
@@ -33,9 +38,9 @@ struct Levels {
   std::vector<int> below, rows, update_ld;
 
   index_t lines() const { return line_start.back(); }
-  /// The first front of a level; all of them behind the last one.
-  index_t fronts_begin(std::size_t level) const {
-    return level_start[level] < index_t(groups.size()) ? groups[level_start[level]].begin : index_t(front.size());
+  /// The first line of a group; behind the last one, all lines.
+  index_t first_line(index_t group) const {
+    return group < index_t(groups.size()) ? line_start[groups[group].begin] : lines();
   }
 };
 

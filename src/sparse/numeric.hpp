@@ -84,39 +84,52 @@ class Blocks {
 /// Factors P (A + shift I) P^T. info of a front becomes that of its columns; a front above one that failed holds anything.
 template <class T, SparseEngineFor<T> E>
 void factor(E& e, const LevelData<T>& d, const T* values, Real<T> shift) {
-  for (std::size_t g = 0; g < d.levels.groups.size(); ++g) {
-    const Group& group = d.levels.groups[g];
-    const Blocks<T> block(d, group);
-    const auto F11 = block.F11(), F21 = block.F21(), U = block.U();
-    e.assemble(d.fronts, d.levels.line_start[group.begin], d.levels.line_start[group.end], group.columns + group.below,
-               values, shift, d.factor, d.updates);
-    dense::cholesky(e, F11, block.info(), d.cholesky[g]);                                  // F11 = L11 L11^H
-    dense::trsm(e, lower, conjugate(F11), F21.flipped(), block.info(), d.solve);           // F21 := F21 L11^-H
-    if (group.below > 0) e.herk(F21, U, block.info());                                     // U -= F21 F21^H
+  const Levels& l = d.levels;
+  const auto assemble = [&](index_t begin, index_t end) {  // groups
+    index_t rows = 0;
+    for (index_t g = begin; g < end; ++g) rows = max(rows, l.groups[g].columns + l.groups[g].below);
+    e.assemble(d.fronts, l.first_line(begin), l.first_line(end), rows, values, shift, d.factor, d.updates);
+  };
+  for (const Level& level : l.levels) {
+    for (index_t g = level.begin; g < level.alone; ++g) assemble(g, g + 1);  // as many threads as suit their size
+    assemble(level.alone, level.end);
+    for (index_t g = level.begin; g < level.end; ++g) {
+      const Blocks<T> block(d, l.groups[g]);
+      const auto F11 = block.F11(), F21 = block.F21(), U = block.U();
+      dense::cholesky(e, F11, block.info(), d.cholesky[g]);                         // F11 = L11 L11^H
+      dense::trsm(e, lower, conjugate(F11), F21.flipped(), block.info(), d.solve);  // F21 := F21 L11^-H
+      if (U.rows > 0) e.herk(F21, U, block.info());                                 // U -= F21 F21^H
+    }
   }
 }
 
 /// Z := L^-1 Z, in the rows that are columns of the factor.
 template <class T, SparseEngineFor<T> E>
 void forward(E& e, const LevelData<T>& d, index_t k) {
-  for (const Group& group : d.levels.groups) {
-    const Blocks<T> block(d, group);
-    const auto F11 = block.F11(), F21 = block.F21(), Z1 = block.Z1(k), Z2 = block.Z2(k);
-    e.add_children(d.fronts, d.levels.line_start[group.begin], d.levels.line_start[group.end], k, d.Z);
-    dense::trsm(e, lower, plain(F11), Z1, nullptr, d.solve);                               // Z1 := L11^-1 Z1
-    if (group.below > 0) e.gemm(plain(F21), plain(Z1), Z2, nullptr);                       // Z2 -= L21 Z1
+  const Levels& l = d.levels;
+  for (const Level& level : l.levels) {
+    e.add_children(d.fronts, l.first_line(level.begin), l.first_line(level.end), k, d.Z);
+    for (index_t g = level.begin; g < level.end; ++g) {
+      const Blocks<T> block(d, l.groups[g]);
+      const auto F11 = block.F11(), F21 = block.F21(), Z1 = block.Z1(k), Z2 = block.Z2(k);
+      dense::trsm(e, lower, plain(F11), Z1, nullptr, d.solve);         // Z1 := L11^-1 Z1
+      if (Z2.rows > 0) e.gemm(plain(F21), plain(Z1), Z2, nullptr);     // Z2 -= L21 Z1
+    }
   }
 }
 
 /// Z := L^-H Z, likewise.
 template <class T, SparseEngineFor<T> E>
 void backward(E& e, const LevelData<T>& d, index_t k) {
-  for (auto group = d.levels.groups.rbegin(); group != d.levels.groups.rend(); ++group) {
-    const Blocks<T> block(d, *group);
-    const auto F11 = block.F11(), F21 = block.F21(), Z1 = block.Z1(k), Z2 = block.Z2(k);
-    e.copy_parents(d.fronts, d.levels.line_start[group->begin], d.levels.line_start[group->end], k, d.Z);
-    if (group->below > 0) e.gemm(hermitian(F21), plain(Z2), Z1, nullptr);                  // Z1 -= L21^H Z2
-    dense::trsm(e, upper, hermitian(F11), Z1, nullptr, d.solve);                           // Z1 := L11^-H Z1
+  const Levels& l = d.levels;
+  for (auto level = l.levels.rbegin(); level != l.levels.rend(); ++level) {
+    e.copy_parents(d.fronts, l.first_line(level->begin), l.first_line(level->end), k, d.Z);
+    for (index_t g = level->begin; g < level->end; ++g) {
+      const Blocks<T> block(d, l.groups[g]);
+      const auto F11 = block.F11(), F21 = block.F21(), Z1 = block.Z1(k), Z2 = block.Z2(k);
+      if (Z2.rows > 0) e.gemm(hermitian(F21), plain(Z2), Z1, nullptr);  // Z1 -= L21^H Z2
+      dense::trsm(e, upper, hermitian(F11), Z1, nullptr, d.solve);      // Z1 := L11^-H Z1
+    }
   }
 }
 

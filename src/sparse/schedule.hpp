@@ -2,6 +2,7 @@
 // all that a factorization would otherwise decide while it runs. Plain data, independent of scalar.
 #pragma once
 
+#include <core/tuning.hpp>
 #include <sparse/entries.hpp>
 
 namespace trifactor::sparse {
@@ -44,7 +45,8 @@ struct Schedule {
   std::size_t bytes() const;
 };
 
-/// The schedule for so many threads. With one, everything is `top` and work_entries is the plan's stack_entries.
-Schedule make_schedule(const Plan&, int threads);
+/// The schedule for so many threads. With one, everything is `top` and work_entries is the plan's stack_entries. With
+/// more, the fastest way counts that keeps within tuning.most_updates percent of the factor, or else the one that takes least.
+Schedule make_schedule(const Plan&, int threads, const core::SparseTuning& = {});
 
 }  // namespace trifactor::sparse

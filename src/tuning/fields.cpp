@@ -69,6 +69,11 @@ constexpr Field sparse_fields[] = {
     number<&SparseTuning::update_order>("update_order", 0),
     number<&SparseTuning::update_columns>("update_columns", 0),
     number<&SparseTuning::team>("team", 0),
+    number<&SparseTuning::entry_cost>("entry_cost", 0),
+    number<&SparseTuning::front_cost>("front_cost", 0),
+    number<&SparseTuning::shared_speed>("shared_speed", 1),
+    number<&SparseTuning::branch_cost>("branch_cost", 0),
+    number<&SparseTuning::most_updates>("most_updates", 0),
 };
 
 constexpr Operation all[] = {{"cholesky", cholesky_fields},

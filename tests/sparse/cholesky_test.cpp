@@ -343,6 +343,28 @@ TYPED_TEST(SparseCholeskyTest, RefinesToWorkingAccuracy) {
   EXPECT_LT(A.solve_ratio(X, B), 10);
 }
 
+TYPED_TEST(SparseCholeskyTest, AFullMatrixIsRecognisedByItsValues) {
+  using T = TypeParam;
+  for (const auto& A : this->shapes()) {
+    auto full = A.stored(Stored::Full);
+    const auto hermitian = [&] { return is_hermitian<T>(full.pattern(), full.values); };
+    EXPECT_TRUE(hermitian()) << A.name << " n=" << A.n;
+    for (index_t j = 0; j < A.n; ++j)
+      for (index_t k = full.start[j]; k < full.start[j + 1]; ++k) {
+        const T before = full.values[k];
+        full.values[k] += T(1);
+        EXPECT_EQ(hermitian(), full.index[k] == j);
+        full.values[k] = before;
+        k += this->random.integer(0, 40);
+      }
+  }
+  StoredMatrix<T> A{2, Stored::Full, {0, 1, 2}, {1, 1}, {T(1), T(2)}};
+  EXPECT_FALSE(is_hermitian<T>(A.pattern(), A.values)) << "the mirror image is not stored";
+  A = {1, Stored::Full, {0, 2}, {0, 0}, {T(1), T(2)}};
+  EXPECT_TRUE(is_hermitian<T>(A.pattern(), A.values));
+  EXPECT_THROW(is_hermitian<T>(A.pattern(), std::span(A.values).first(1)), InvalidArgument);
+}
+
 TYPED_TEST(SparseCholeskyTest, RefusesWhatDoesNotFit) {
   using T = TypeParam;
   const auto A = banded<T>(this->random, 10, 2);
