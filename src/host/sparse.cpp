@@ -349,6 +349,8 @@ class Solve {
         X_(X),
         scratch_(scratch) {}
 
+  /// Waking threads would cost more than they gain.
+  bool is_small() const { return plan_.factor_entries * k_ <= share_; }
   T* rows_of(int thread) const { return scratch_ + thread * schedule_.largest_rows * k_; }
   /// What the branches of a thread leave to the columns above them; only those above are used.
   T* above_of(int thread) const {
@@ -421,6 +423,11 @@ void sparse_forward(const SparseData<T>& data, index_t k, T* X, T* scratch) {
   const Schedule& schedule = data.schedule;
   const Plan& plan = data.plan;
   const Solve<T> solve(data, k, X, scratch);
+  if (solve.is_small()) {
+    const ThreadScope scope(1, false);
+    for (index_t s = 0; s < plan.fronts(); ++s) solve.forward(s, solve.rows_of(0), plan.n, nullptr, false);
+    return;
+  }
   if (!schedule.branches.empty()) {
     const ThreadScope scope(schedule.threads, true);
 #pragma omp parallel for schedule(static, 1)
@@ -444,6 +451,11 @@ template <class T>
 void sparse_backward(const SparseData<T>& data, index_t k, T* X, T* scratch) {
   const Schedule& schedule = data.schedule;
   const Solve<T> solve(data, k, X, scratch);
+  if (solve.is_small()) {
+    const ThreadScope scope(1, false);
+    for (index_t s = data.plan.fronts() - 1; s >= 0; --s) solve.backward(s, solve.rows_of(0), false);
+    return;
+  }
   {
     const ThreadScope scope(schedule.threads, false);
     for (index_t i = index_t(schedule.top.size()) - 1; i >= 0; --i)

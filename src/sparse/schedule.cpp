@@ -94,6 +94,7 @@ std::vector<Cut> cuts(const Plan& plan, const Tree& tree, int threads, const cor
     if (time < whole) all.push_back({time, roots});
     const auto costliest = std::max_element(costs.begin(), costs.end()) - costs.begin();
     const index_t s = roots[costliest];
+    if (total[s] < least_cost) break;  // such branches are worth no further cut
     roots.erase(roots.begin() + costliest);
     const double own = cost(plan, s, tuning);
     top += own < least_cost ? own : own / (1 + (threads - 1) * shared_speed);
