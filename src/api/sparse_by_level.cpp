@@ -5,6 +5,7 @@
 #include <tuning/rows.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 namespace trifactor::api {
 
@@ -13,34 +14,46 @@ namespace {
 using core::Real;
 using sparse::Plan;
 
-/// Arrays of a queue's memory, copied there once.
+/// Arrays that are collected on the host and then copied to a queue's memory, all at once.
 class Lists {
  public:
-  explicit Lists(std::shared_ptr<detail::QueueState> queue) : queue_(std::move(queue)) {}
-
+  /// Once they are there, `place` points to the copy of the values. Returns where they lie in the list of all.
   template <class V>
-  const V* add(const std::vector<V>& values) {
-    Buffer<char> buffer(queue_, index_t(values.size() * sizeof(V)));
-    copy(*queue_, values.data(), buffer.data(), values.size() * sizeof(V));
-    arrays_.push_back(std::move(buffer));
-    return reinterpret_cast<const V*>(arrays_.back().data());
+  std::size_t add(const V*& place, const std::vector<V>& values) {
+    constexpr std::size_t alignment = 256;
+    const std::size_t at = staged_.size(), bytes = values.size() * sizeof(V);
+    staged_.resize((at + bytes + alignment - 1) / alignment * alignment);
+    set(at, values);
+    places_.push_back({&place, at});
+    return at;
+  }
+  template <class V>
+  void set(std::size_t at, const std::vector<V>& values) {
+    if (!values.empty()) std::memcpy(staged_.data() + at, values.data(), values.size() * sizeof(V));
+  }
+  std::size_t bytes() const { return staged_.size() + std::size_t(buffer_.size()); }
+
+  void upload(const std::shared_ptr<detail::QueueState>& queue) {
+    buffer_ = Buffer<char>(queue, index_t(staged_.size()));
+    copy(*queue, staged_.data(), buffer_.data(), staged_.size());
+    for (const auto& [place, at] : places_) {
+      const void* address = buffer_.data() + at;
+      std::memcpy(place, &address, sizeof address);  // pointers of any type
+    }
+    std::vector<char>().swap(staged_);
   }
 
  private:
-  const std::shared_ptr<detail::QueueState> queue_;
-  std::vector<Buffer<char>> arrays_;
+  std::vector<char> staged_;
+  std::vector<std::pair<void*, std::size_t>> places_;
+  Buffer<char> buffer_;
 };
-
-template <class... V>
-std::size_t bytes_of(const std::vector<V>&... vectors) {
-  return ((vectors.size() * sizeof(V)) + ...);
-}
 
 template <class T>
 class ByLevel final : public SparseNumeric<T> {
  public:
   ByLevel(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning)
-      : queue_(std::move(queue)), plan_(plan), tuning_(tuning), levels_(sparse::make_levels(plan, tuning)), lists_(queue_) {
+      : queue_(std::move(queue)), plan_(plan), tuning_(tuning), levels_(sparse::make_levels(plan, tuning)) {
     const auto find = [&]<class Tuning>(Tuning, index_t n, index_t count) {
       return tuning::find<Tuning>(queue_->architectures, core::scalar_name(T{}), n, count, "");
     };
@@ -48,62 +61,33 @@ class ByLevel final : public SparseNumeric<T> {
       cholesky_.push_back(find(core::CholeskyTuning{}, group.columns, group.count()));
     data_.solve = find(core::SolveTuning{}, plan.n, 1);
 
+    collect_lists();
     const auto entries = [](index_t count) { return std::size_t(count) * sizeof(T); };
-    const sparse::Levels& l = levels_;
-    const std::size_t fronts = l.front.size();
     memory_.factor = entries(plan.factor_entries);
-    memory_.updates = entries(l.update_entries);
-    memory_.vectors = entries(l.lines());
-    memory_.lists = bytes_of(l.columns, l.line_start, l.first, l.factor_at, l.update_at, l.line_front, l.parent_line,
-                             l.child_start, l.child_line, l.line, l.permutation, l.entry_start, l.entry_row,
-                             l.entry_source, l.below, l.rows, l.update_ld) +
-                    fronts * (5 * sizeof(T*) + 3 * sizeof(int));  // pointers to blocks; line_ld, side, info
+    memory_.updates = entries(levels_.update_entries);
+    memory_.vectors = entries(levels_.lines());
+    memory_.lists = lists_.bytes() + levels_.front.size() * (2 * sizeof(T*) + sizeof(int));  // Z1, Z2 and info
     memory_.scratch = planned_scratch();
   }
 
   SparseMemory memory() const override { return memory_; }
 
   void allocate() override {
-    sparse::Levels& l = levels_;
+    const index_t fronts = index_t(levels_.front.size());
     factor_ = Buffer<T>(queue_, plan_.factor_entries);
-    updates_ = Buffer<T>(queue_, l.update_entries);
-    info_ = Buffer<int>(queue_, index_t(l.front.size()));
-    host_info_.resize(l.front.size());
-    core::Fronts& f = data_.fronts;
-    f.count = index_t(l.front.size()), f.lines = l.lines(), f.n = plan_.n;
-    f.columns = lists_.add(l.columns);
-    f.line_start = lists_.add(l.line_start);
-    f.first = lists_.add(l.first);
-    f.factor_at = lists_.add(l.factor_at);
-    f.update_at = lists_.add(l.update_at);
-    f.front = lists_.add(l.line_front);
-    f.parent_line = lists_.add(l.parent_line);
-    f.child_start = lists_.add(l.child_start);
-    f.child_line = lists_.add(l.child_line);
-    f.line = lists_.add(l.line);
-    f.permutation = lists_.add(l.permutation);
-    f.entry_start = lists_.add(l.entry_start);
-    f.entry_row = lists_.add(l.entry_row);
-    f.entry_source = lists_.add(l.entry_source);
-    data_.columns = f.columns;
-    data_.below = lists_.add(l.below);
-    data_.rows = lists_.add(l.rows);
-    data_.update_ld = lists_.add(l.update_ld);
-    data_.line_ld = lists_.add(std::vector<int>(l.front.size(), int(std::max<index_t>(1, l.lines()))));
-    data_.side = lists_.add(std::vector<int>(l.front.size(), int(tuning_.at_once)));
+    updates_ = Buffer<T>(queue_, levels_.update_entries);
+    info_ = Buffer<int>(queue_, fronts);
+    host_info_.resize(levels_.front.size());
     data_.factor = factor_.data(), data_.updates = updates_.data(), data_.info = info_.data();
-    data_.F11 = lists_.add(blocks(factor_.data(), l.factor_at, false));
-    data_.F21 = lists_.add(blocks(factor_.data(), l.factor_at, true));
-    data_.U = lists_.add(blocks(updates_.data(), l.update_at, false));
-    Z1_ = Buffer<T*>(queue_, index_t(l.front.size()));
-    Z2_ = Buffer<T*>(queue_, index_t(l.front.size()));
+    lists_.set(F11_at_, blocks(factor_.data(), levels_.factor_at, false));
+    lists_.set(F21_at_, blocks(factor_.data(), levels_.factor_at, true));
+    lists_.set(U_at_, blocks(updates_.data(), levels_.update_at, false));
+    lists_.upload(queue_);
+    Z1_ = Buffer<T*>(queue_, fronts);
+    Z2_ = Buffer<T*>(queue_, fronts);
     data_.Z1 = Z1_.data(), data_.Z2 = Z2_.data();
     make_room(1);
     on_engine(*queue_, [&](auto& e) { e.arena().reserve(memory_.scratch); });
-    // The host needs these no more.
-    for (auto* list : {&l.line_front, &l.parent_line, &l.child_start, &l.child_line, &l.line, &l.permutation, &l.entry_row})
-      std::vector<int>().swap(*list);
-    for (auto* list : {&l.entry_start, &l.entry_source}) std::vector<index_t>().swap(*list);
   }
 
   index_t factor(const T* values, Real<T> shift) override {
@@ -173,6 +157,40 @@ class ByLevel final : public SparseNumeric<T> {
     e.give_rows(data_.fronts, static_cast<const T*>(data_.Z), all || part == SparsePart::PermuteBack, B);
   }
 
+  /// Everything but the pointers to blocks, whose memory is not there yet. The drivers need no more of most lists.
+  void collect_lists() {
+    sparse::Levels& l = levels_;
+    core::Fronts& f = data_.fronts;
+    f.count = index_t(l.front.size()), f.lines = l.lines(), f.n = plan_.n;
+    lists_.add(f.columns, l.columns);
+    lists_.add(f.line_start, l.line_start);
+    lists_.add(f.first, l.first);
+    lists_.add(f.factor_at, l.factor_at);
+    lists_.add(f.update_at, l.update_at);
+    const auto move = [&](auto& place, auto& list) {
+      lists_.add(place, list);
+      std::remove_reference_t<decltype(list)>().swap(list);
+    };
+    move(f.front, l.line_front);
+    move(f.parent_line, l.parent_line);
+    move(f.child_start, l.child_start);
+    move(f.child_line, l.child_line);
+    move(f.line, l.line);
+    move(f.permutation, l.permutation);
+    move(f.entry_start, l.entry_start);
+    move(f.entry_row, l.entry_row);
+    move(f.entry_source, l.entry_source);
+    move(data_.below, l.below);
+    move(data_.rows, l.rows);
+    move(data_.update_ld, l.update_ld);
+    lists_.add(data_.line_ld, std::vector<int>(l.front.size(), int(std::max<index_t>(1, l.lines()))));
+    lists_.add(data_.side, std::vector<int>(l.front.size(), int(tuning_.at_once)));
+    const std::vector<T*> later(l.front.size());
+    F11_at_ = lists_.add(data_.F11, later);
+    F21_at_ = lists_.add(data_.F21, later);
+    U_at_ = lists_.add(data_.U, later);
+  }
+
   /// Pointers to a block of each front, the first one or the one below the columns.
   template <class At>
   std::vector<T*> blocks(T* base, const std::vector<At>& at, bool second) const {
@@ -189,8 +207,8 @@ class ByLevel final : public SparseNumeric<T> {
     data_.Z = Z_.data();
     std::vector<int> starts(levels_.line_start.begin(), levels_.line_start.end() - 1);
     const auto first = blocks(Z_.data(), starts, false), second = blocks(Z_.data(), starts, true);
-    copy(*queue_, first.data(), Z1_.data(), bytes_of(first));
-    copy(*queue_, second.data(), Z2_.data(), bytes_of(second));
+    copy(*queue_, first.data(), Z1_.data(), first.size() * sizeof(T*));
+    copy(*queue_, second.data(), Z2_.data(), second.size() * sizeof(T*));
   }
 
   /// The drivers take their scratch memory and do nothing else.
@@ -208,11 +226,14 @@ class ByLevel final : public SparseNumeric<T> {
   const core::MatrixRows& matrix_rows() {
     if (rows_.n == plan_.n) return rows_;
     const sparse::MatrixRowLists A = sparse::rows_of_matrix(plan_);
-    core::MatrixRows rows;
-    rows.start = lists_.add(A.start), rows.column = lists_.add(A.column), rows.source = lists_.add(A.source);
-    memory_.lists += bytes_of(A.start, A.column, A.source);
-    rows.n = plan_.n;
-    return rows_ = rows;
+    row_lists_ = Lists();
+    row_lists_.add(rows_.start, A.start);
+    row_lists_.add(rows_.column, A.column);
+    row_lists_.add(rows_.source, A.source);
+    row_lists_.upload(queue_);
+    memory_.lists += row_lists_.bytes();
+    rows_.n = plan_.n;
+    return rows_;
   }
 
   const std::shared_ptr<detail::QueueState> queue_;
@@ -221,7 +242,8 @@ class ByLevel final : public SparseNumeric<T> {
   sparse::Levels levels_;
   std::vector<core::CholeskyTuning> cholesky_;
   SparseMemory memory_;
-  Lists lists_;
+  Lists lists_, row_lists_;
+  std::size_t F11_at_ = 0, F21_at_ = 0, U_at_ = 0;
   Buffer<T> factor_, updates_, Z_;
   Buffer<T*> Z1_, Z2_;
   Buffer<int> info_;

@@ -25,8 +25,7 @@ struct LevelData {
   int* info = nullptr;
   // Of each front: its blocks, and their sizes for ragged batches. `side` says columns_at_once for all of them.
   T* const *F11 = nullptr, * const *F21 = nullptr, * const *U = nullptr, * const *Z1 = nullptr, * const *Z2 = nullptr;
-  const int *columns = nullptr, *below = nullptr, *rows = nullptr, *update_ld = nullptr, *line_ld = nullptr,
-            *side = nullptr;
+  const int *below = nullptr, *rows = nullptr, *update_ld = nullptr, *line_ld = nullptr, *side = nullptr;
 };
 
 /// The blocks of a group, by name:   F = | F11 |  columns     U: update matrix     Z = | Z1 |  right-hand sides
@@ -38,11 +37,11 @@ class Blocks {
 
   Items<T> F11() const {
     return g_.count() == 1 ? one_matrix(d_.factor + at(d_.levels.factor_at), g_.columns, g_.columns, height())
-                           : ragged(d_.F11, g_.columns, g_.columns, d_.columns, d_.columns, d_.rows);
+                           : ragged(d_.F11, g_.columns, g_.columns, d_.fronts.columns, d_.fronts.columns, d_.rows);
   }
   Items<T> F21() const {
     return g_.count() == 1 ? one_matrix(d_.factor + at(d_.levels.factor_at) + g_.columns, g_.below, g_.columns, height())
-                           : ragged(d_.F21, g_.below, g_.columns, d_.below, d_.columns, d_.rows);
+                           : ragged(d_.F21, g_.below, g_.columns, d_.below, d_.fronts.columns, d_.rows);
   }
   Items<T> U() const {
     return g_.count() == 1 ? one_matrix(d_.updates + at(d_.levels.update_at), g_.below, g_.below, max(index_t(1), g_.below))
@@ -50,7 +49,7 @@ class Blocks {
   }
   Items<T> Z1(index_t k) const {
     return g_.count() == 1 ? one_matrix(d_.Z + at(d_.levels.line_start), g_.columns, k, d_.levels.lines())
-                           : sides(d_.Z1, g_.columns, k, d_.columns);
+                           : sides(d_.Z1, g_.columns, k, d_.fronts.columns);
   }
   Items<T> Z2(index_t k) const {
     return g_.count() == 1 ? one_matrix(d_.Z + at(d_.levels.line_start) + g_.columns, g_.below, k, d_.levels.lines())
