@@ -183,8 +183,7 @@ void print_json(const AnalyzeOptions& o, const SparsePlan& plan, const SparseMat
 template <class T>
 void analyze_as(const AnalyzeOptions& o, const SparseSource& source) {
   SparseMatrix<T> A;
-  timed_step(is_generated(o.matrix) ? "generating" : "reading",
-             [&] { A = source.load<T>(); });
+  timed_step(is_generated(o.matrix) ? "generating" : "reading", [&] { A = source.load<T>(); });
   std::shared_ptr<const SparsePlan> plan;
   const double seconds = timed_step(
       "analysing", [&] { plan = trifactor::analyze(A.pattern(), {.ordering = ordering_named(o.ordering)}); });

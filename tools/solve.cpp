@@ -259,8 +259,8 @@ bool try_sparse_first(const SolveOptions& o, const MatrixMarketHeader& h) {
          double(h.entries) < most_filled * n * n;
 }
 
-/// A queue on the device that was asked for; where the choice is free, on a GPU whose memory holds all that is needed if
-/// there is enough to compute.
+/// A queue on the device that was asked for; where the choice is free, on a GPU whose memory holds all that is needed
+/// if there is enough to compute.
 template <class T>
 trifactor::Queue sparse_queue(const SolveOptions& o, const trifactor::SparsePlan& plan, double sides) {
   constexpr double worth_moving = 1e10;  // flops: more than a second of a CPU's time

@@ -149,8 +149,8 @@ bool is_hermitian(const Pattern<I>& p, std::span<const T> given) {
   return true;
 }
 
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                \
-  template TRIFACTOR_API bool is_hermitian<T>(const Pattern<std::int32_t>&, std::span<const T>);       \
+#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                          \
+  template TRIFACTOR_API bool is_hermitian<T>(const Pattern<std::int32_t>&, std::span<const T>); \
   template TRIFACTOR_API bool is_hermitian<T>(const Pattern<std::int64_t>&, std::span<const T>);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

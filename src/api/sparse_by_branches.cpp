@@ -17,7 +17,10 @@ template <class T>
 class ByBranches final : public SparseNumeric<T> {
  public:
   ByBranches(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning)
-      : queue_(std::move(queue)), plan_(plan), tuning_(tuning), schedule_(sparse::make_schedule(plan, queue_->host.threads(), tuning)) {}
+      : queue_(std::move(queue)),
+        plan_(plan),
+        tuning_(tuning),
+        schedule_(sparse::make_schedule(plan, queue_->host.threads(), tuning)) {}
 
   SparseMemory memory() const override {
     const auto bytes = [](index_t entries) { return std::size_t(entries) * sizeof(T); };
@@ -118,9 +121,9 @@ std::unique_ptr<SparseNumeric<T>> sparse_by_branches(std::shared_ptr<detail::Que
   return std::make_unique<ByBranches<T>>(std::move(queue), plan, tuning);
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                                  \
-  template std::unique_ptr<SparseNumeric<T>> sparse_by_branches<T>(std::shared_ptr<detail::QueueState>,           \
-                                                                   const Plan&, const core::SparseTuning&);
+#define TRIFACTOR_INSTANTIATE(T)                                                                                     \
+  template std::unique_ptr<SparseNumeric<T>> sparse_by_branches<T>(std::shared_ptr<detail::QueueState>, const Plan&, \
+                                                                   const core::SparseTuning&);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 
 }  // namespace trifactor::api

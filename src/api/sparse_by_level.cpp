@@ -97,7 +97,8 @@ class ByLevel final : public SparseNumeric<T> {
     // A front that failed may make those above it fail, which come after it in the plan.
     index_t failed = -1;
     for (std::size_t t = 0; t < host_info_.size(); ++t)
-      if (const index_t column = levels_.first[t] + host_info_[t] - 1; host_info_[t] != 0 && (failed < 0 || column < failed))
+      if (const index_t column = levels_.first[t] + host_info_[t] - 1;
+          host_info_[t] != 0 && (failed < 0 || column < failed))
         failed = column;
     return failed;
   }
@@ -123,7 +124,8 @@ class ByLevel final : public SparseNumeric<T> {
       solve({r.data(), n, 1, std::max<index_t>(1, n)}, SparsePart::All);
       on_engine(*queue_, [&](auto& e) {
         e.add(n, static_cast<const T*>(r.data()), x.data());
-        e.residual(A, values, shift, static_cast<const T*>(column.data), static_cast<const T*>(x.data()), r.data(), errors.data());
+        e.residual(A, values, shift, static_cast<const T*>(column.data), static_cast<const T*>(x.data()), r.data(),
+                   errors.data());
       });
       copy(*queue_, errors.data(), error.data(), error.size() * sizeof(error[0]));
       Real<T> largest = 0;
@@ -260,9 +262,9 @@ std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueS
   return std::make_unique<ByLevel<T>>(std::move(queue), plan, tuning);
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                               \
-  template std::unique_ptr<SparseNumeric<T>> sparse_by_level<T>(std::shared_ptr<detail::QueueState>,           \
-                                                                const Plan&, const core::SparseTuning&);
+#define TRIFACTOR_INSTANTIATE(T)                                                                                  \
+  template std::unique_ptr<SparseNumeric<T>> sparse_by_level<T>(std::shared_ptr<detail::QueueState>, const Plan&, \
+                                                                const core::SparseTuning&);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 
 }  // namespace trifactor::api

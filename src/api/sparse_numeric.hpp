@@ -10,8 +10,8 @@
 
 namespace trifactor::api {
 
-/// The memory and the numeric phases of one SparseCholesky. Pointers are in the queue's memory; all calls but factor, diagonal
-/// and copy_factor are enqueued.
+/// The memory and the numeric phases of one SparseCholesky. Pointers are in the queue's memory; all calls but factor,
+/// diagonal and copy_factor are enqueued.
 template <class T>
 class SparseNumeric {
  public:
@@ -46,8 +46,8 @@ template <class T>
 std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueState>, const sparse::Plan&,
                                                   const core::SparseTuning&);
 
-/// Iterative refinement: step() solves with the residual, adds that to x and returns the error of the new x; keep() keeps x
-/// as the best so far.
+/// Iterative refinement: step() solves with the residual, adds that to x and returns the error of the new x; keep()
+/// keeps x as the best so far.
 template <class T, class Step, class Keep>
 typename SparseNumeric<T>::Refined refined(Step step, Keep keep) {
   using R = core::Real<T>;

@@ -5,8 +5,8 @@
 
 namespace trifactor::core {
 
-/// The dense blocks of a sparse factor, in the order in which they are factored. Front t has `columns[t]` columns of the
-/// factor and all its rows: its own columns first, then the rows below them. Its rows are *lines* line_start[t] to
+/// The dense blocks of a sparse factor, in the order in which they are factored. Front t has `columns[t]` columns of
+/// the factor and all its rows: its own columns first, then the rows below them. Its rows are *lines* line_start[t] to
 /// line_start[t + 1] - 1 in a numbering of the rows of all fronts. A line is also a column of the front's square: the
 /// first ones are columns of the factor, the others columns of the update matrix.
 struct Fronts {
@@ -23,11 +23,11 @@ struct Fronts {
   const int* child_start = nullptr;  // lines + 1, into child_line: the lines of children that are the same row
   const int* child_line = nullptr;
   // Of each column of the factor.
-  const int* line = nullptr;             // of its front
-  const int* permutation = nullptr;      // its number in the matrix
-  const index_t* entry_start = nullptr;  // n + 1: the given values in it, ascending by row
-  const int* entry_row = nullptr;        // among the rows of its front
-  const index_t* entry_source = nullptr; // the number of the value; ~ of it: conjugated
+  const int* line = nullptr;              // of its front
+  const int* permutation = nullptr;       // its number in the matrix
+  const index_t* entry_start = nullptr;   // n + 1: the given values in it, ascending by row
+  const int* entry_row = nullptr;         // among the rows of its front
+  const index_t* entry_source = nullptr;  // the number of the value; ~ of it: conjugated
 
   TF_HD index_t rows(index_t t) const { return line_start[t + 1] - line_start[t]; }
 };
@@ -35,7 +35,7 @@ struct Fronts {
 /// The matrix by rows, both triangles, in its own numbering: for residuals.
 struct MatrixRows {
   index_t n = 0;
-  const index_t* start = nullptr;   // n + 1
+  const index_t* start = nullptr;  // n + 1
   const int* column = nullptr;
   const index_t* source = nullptr;  // the number of the value; ~ of it: conjugated
 };

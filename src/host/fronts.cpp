@@ -66,13 +66,13 @@ void HostEngine::add(index_t n, const T* r, T* x) {
   for_columns(threads_, n, 1, [&](index_t i) { x[i] += r[i]; });
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                               \
-  template void HostEngine::assemble<T>(const Fronts&, index_t, index_t, index_t, const T*, Real<T>, T*, T*);  \
-  template void HostEngine::add_children<T>(const Fronts&, index_t, index_t, index_t, T*);                     \
-  template void HostEngine::copy_parents<T>(const Fronts&, index_t, index_t, index_t, T*);                     \
-  template void HostEngine::take_rows<T>(const Fronts&, Items<const T>, bool, T*);                             \
-  template void HostEngine::give_rows<T>(const Fronts&, const T*, bool, Items<T>);                             \
-  template void HostEngine::diagonal<T>(const Fronts&, const T*, T*);                                          \
+#define TRIFACTOR_INSTANTIATE(T)                                                                                 \
+  template void HostEngine::assemble<T>(const Fronts&, index_t, index_t, index_t, const T*, Real<T>, T*, T*);    \
+  template void HostEngine::add_children<T>(const Fronts&, index_t, index_t, index_t, T*);                       \
+  template void HostEngine::copy_parents<T>(const Fronts&, index_t, index_t, index_t, T*);                       \
+  template void HostEngine::take_rows<T>(const Fronts&, Items<const T>, bool, T*);                               \
+  template void HostEngine::give_rows<T>(const Fronts&, const T*, bool, Items<T>);                               \
+  template void HostEngine::diagonal<T>(const Fronts&, const T*, T*);                                            \
   template void HostEngine::residual<T>(const MatrixRows&, const T*, Real<T>, const T*, const T*, T*, Real<T>*); \
   template void HostEngine::add<T>(index_t, const T*, T*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

@@ -21,8 +21,8 @@ int bin(index_t size, index_t unit) {
   return b;
 }
 
-/// Fronts by level, each as late as its parent allows: the parent is always in the next level, so an update matrix waits
-/// for no more than that.
+/// Fronts by level, each as late as its parent allows: the parent is always in the next level, so an update matrix
+/// waits for no more than that.
 std::vector<std::vector<index_t>> fronts_by_level(const Plan& plan) {
   std::vector<index_t> depth(plan.fronts(), 0);
   index_t levels = 0;
@@ -119,7 +119,8 @@ void sort_entries(const Plan& plan, Levels& levels) {
     sorted.resize(given.size());
     for (const Entry& e : given) sorted[next[e.column]++] = e;
     for (index_t c = 0, first = 0; c < plan.col_count(s); first = next[c++])
-      std::stable_sort(sorted.begin() + first, sorted.begin() + next[c], [](auto& a, auto& b) { return a.row < b.row; });
+      std::stable_sort(sorted.begin() + first, sorted.begin() + next[c],
+                       [](auto& a, auto& b) { return a.row < b.row; });
     for (std::size_t k = 0; k < sorted.size(); ++k)
       levels.entry_row[begin + index_t(k)] = sorted[k].row, levels.entry_source[begin + index_t(k)] = sorted[k].source;
   }

@@ -10,8 +10,8 @@ namespace trifactor::sparse {
 
 /// Neighbouring fronts of one level, alike in size: a ragged batch, or one large front.
 struct Group {
-  index_t begin, end;     // in the order of Levels::front
-  index_t columns, below; // of the largest
+  index_t begin, end;      // in the order of Levels::front
+  index_t columns, below;  // of the largest
   index_t count() const { return end - begin; }
 };
 
@@ -23,8 +23,8 @@ struct Level {
 struct Levels {
   std::vector<Level> levels;
   std::vector<Group> groups;
-  std::vector<index_t> front;        // the plan's number of the front at each place
-  index_t update_entries = 0;        // of the array that all update matrices lie in
+  std::vector<index_t> front;  // the plan's number of the front at each place
+  index_t update_entries = 0;  // of the array that all update matrices lie in
 
   // What core::Fronts points to, by the same names; for each front in its place here.
   std::vector<int> columns, line_start, first;

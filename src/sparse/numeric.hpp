@@ -24,7 +24,7 @@ struct LevelData {
   T* Z = nullptr;  // (lines, right-hand sides)
   int* info = nullptr;
   // Of each front: its blocks, and their sizes for ragged batches. `side` says columns_at_once for all of them.
-  T* const *F11 = nullptr, * const *F21 = nullptr, * const *U = nullptr, * const *Z1 = nullptr, * const *Z2 = nullptr;
+  T *const *F11 = nullptr, *const *F21 = nullptr, *const *U = nullptr, *const *Z1 = nullptr, *const *Z2 = nullptr;
   const int *below = nullptr, *rows = nullptr, *update_ld = nullptr, *line_ld = nullptr, *side = nullptr;
 };
 
@@ -40,12 +40,14 @@ class Blocks {
                            : ragged(d_.F11, g_.columns, g_.columns, d_.fronts.columns, d_.fronts.columns, d_.rows);
   }
   Items<T> F21() const {
-    return g_.count() == 1 ? one_matrix(d_.factor + at(d_.levels.factor_at) + g_.columns, g_.below, g_.columns, height())
-                           : ragged(d_.F21, g_.below, g_.columns, d_.below, d_.fronts.columns, d_.rows);
+    return g_.count() == 1
+               ? one_matrix(d_.factor + at(d_.levels.factor_at) + g_.columns, g_.below, g_.columns, height())
+               : ragged(d_.F21, g_.below, g_.columns, d_.below, d_.fronts.columns, d_.rows);
   }
   Items<T> U() const {
-    return g_.count() == 1 ? one_matrix(d_.updates + at(d_.levels.update_at), g_.below, g_.below, max(index_t(1), g_.below))
-                           : ragged(d_.U, g_.below, g_.below, d_.below, d_.below, d_.update_ld);
+    return g_.count() == 1
+               ? one_matrix(d_.updates + at(d_.levels.update_at), g_.below, g_.below, max(index_t(1), g_.below))
+               : ragged(d_.U, g_.below, g_.below, d_.below, d_.below, d_.update_ld);
   }
   Items<T> Z1(index_t k) const {
     return g_.count() == 1 ? one_matrix(d_.Z + at(d_.levels.line_start), g_.columns, k, d_.levels.lines())
@@ -80,7 +82,8 @@ class Blocks {
   const Group& g_;
 };
 
-/// Factors P (A + shift I) P^T. info of a front becomes that of its columns; a front above one that failed holds anything.
+/// Factors P (A + shift I) P^T. info of a front becomes that of its columns; a front above one that failed holds
+/// anything.
 template <class T, SparseEngineFor<T> E>
 void factor(E& e, const LevelData<T>& d, const T* values, Real<T> shift) {
   const Levels& l = d.levels;
@@ -111,8 +114,8 @@ void forward(E& e, const LevelData<T>& d, index_t k) {
     for (index_t g = level.begin; g < level.end; ++g) {
       const Blocks<T> block(d, l.groups[g]);
       const auto F11 = block.F11(), F21 = block.F21(), Z1 = block.Z1(k), Z2 = block.Z2(k);
-      dense::trsm(e, lower, plain(F11), Z1, nullptr, d.solve);         // Z1 := L11^-1 Z1
-      if (Z2.rows > 0) e.gemm(plain(F21), plain(Z1), Z2, nullptr);     // Z2 -= L21 Z1
+      dense::trsm(e, lower, plain(F11), Z1, nullptr, d.solve);      // Z1 := L11^-1 Z1
+      if (Z2.rows > 0) e.gemm(plain(F21), plain(Z1), Z2, nullptr);  // Z2 -= L21 Z1
     }
   }
 }

@@ -46,7 +46,8 @@ struct Schedule {
 };
 
 /// The schedule for so many threads. With one, everything is `top` and work_entries is the plan's stack_entries. With
-/// more, the fastest way counts that keeps within tuning.most_updates percent of the factor, or else the one that takes least.
+/// more, the fastest way counts that keeps within tuning.most_updates percent of the factor, or else the one that takes
+/// least.
 Schedule make_schedule(const Plan&, int threads, const core::SparseTuning& = {});
 
 }  // namespace trifactor::sparse

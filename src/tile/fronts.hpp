@@ -14,7 +14,8 @@ TF_HD void assemble(const G& team, const core::Fronts& f, index_t line, const T*
   const index_t t = f.front[line], c = line - f.line_start[t];
   const index_t m = f.rows(t), w = f.columns[t], below = m - w;
   const bool in_factor = c < w;
-  T* to = in_factor ? factor + f.factor_at[t] + c * m : updates + f.update_at[t] + (c - w) * below - w;  // row i is to[i]
+  T* to =
+      in_factor ? factor + f.factor_at[t] + c * m : updates + f.update_at[t] + (c - w) * below - w;  // row i is to[i]
   for (index_t i = c + team.rank(); i < m; i += team.size()) to[i] = in_factor && i == c ? T(shift) : T(0);
   team.sync();  // the column is clear before anything is added
   if (in_factor) {

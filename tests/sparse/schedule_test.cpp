@@ -1,5 +1,5 @@
-// The schedule of the host and the levels of an engine: every front once, children first, and update matrices that never
-// share memory while both live.
+// The schedule of the host and the levels of an engine: every front once, children first, and update matrices that
+// never share memory while both live.
 #include <sparse/matrices.hpp>
 #include <sparse/levels.hpp>
 #include <sparse/schedule.hpp>

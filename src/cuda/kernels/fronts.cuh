@@ -11,16 +11,16 @@ inline constexpr unsigned front_threads = 256;
 
 /// One warp for each column of small fronts.
 template <class T>
-__global__ void __launch_bounds__(128) assemble_warp_kernel(Fronts f, index_t begin, index_t end, const T* values,
-                                                            Real<T> shift, T* factor, T* updates) {
+__global__ void __launch_bounds__(128)
+    assemble_warp_kernel(Fronts f, index_t begin, index_t end, const T* values, Real<T> shift, T* factor, T* updates) {
   const index_t warps = blockDim.x / 32;
   for (index_t line = begin + blockIdx.x * warps + threadIdx.x / 32; line < end; line += gridDim.x * warps)
     tile::assemble(WarpTeam{}, f, line, values, shift, factor, updates);
 }
 /// One block for each column of large ones.
 template <class T>
-__global__ void __launch_bounds__(256) assemble_block_kernel(Fronts f, index_t begin, index_t end, const T* values,
-                                                             Real<T> shift, T* factor, T* updates) {
+__global__ void __launch_bounds__(256)
+    assemble_block_kernel(Fronts f, index_t begin, index_t end, const T* values, Real<T> shift, T* factor, T* updates) {
   for (index_t line = begin + blockIdx.x; line < end; line += gridDim.x)
     tile::assemble(BlockTeam{}, f, line, values, shift, factor, updates);
 }
@@ -119,14 +119,14 @@ void launch_add(void* stream, index_t n, const T* r, T* x) {
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                              \
-  template void trifactor::cuda::launch_assemble<T>(void*, const Fronts&, index_t, index_t, index_t, const T*,        \
-                                                    Real<T>, T*, T*);                                                 \
-  template void trifactor::cuda::launch_add_children<T>(void*, const Fronts&, index_t, index_t, index_t, T*);         \
-  template void trifactor::cuda::launch_copy_parents<T>(void*, const Fronts&, index_t, index_t, index_t, T*);         \
-  template void trifactor::cuda::launch_take_rows<T>(void*, const Fronts&, Items<const T>, bool, T*);                 \
-  template void trifactor::cuda::launch_give_rows<T>(void*, const Fronts&, const T*, bool, Items<T>);                 \
-  template void trifactor::cuda::launch_front_diagonal<T>(void*, const Fronts&, const T*, T*);                        \
-  template void trifactor::cuda::launch_residual<T>(void*, const MatrixRows&, const T*, Real<T>, const T*, const T*,  \
-                                                    T*, Real<T>*);                                                    \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                             \
+  template void trifactor::cuda::launch_assemble<T>(void*, const Fronts&, index_t, index_t, index_t, const T*,       \
+                                                    Real<T>, T*, T*);                                                \
+  template void trifactor::cuda::launch_add_children<T>(void*, const Fronts&, index_t, index_t, index_t, T*);        \
+  template void trifactor::cuda::launch_copy_parents<T>(void*, const Fronts&, index_t, index_t, index_t, T*);        \
+  template void trifactor::cuda::launch_take_rows<T>(void*, const Fronts&, Items<const T>, bool, T*);                \
+  template void trifactor::cuda::launch_give_rows<T>(void*, const Fronts&, const T*, bool, Items<T>);                \
+  template void trifactor::cuda::launch_front_diagonal<T>(void*, const Fronts&, const T*, T*);                       \
+  template void trifactor::cuda::launch_residual<T>(void*, const MatrixRows&, const T*, Real<T>, const T*, const T*, \
+                                                    T*, Real<T>*);                                                   \
   template void trifactor::cuda::launch_add<T>(void*, index_t, const T*, T*);
