@@ -14,10 +14,10 @@ namespace {
 
 constexpr index_t most_lines = std::numeric_limits<int>::max() - 1;
 
-/// 0 for numbers up to `unit`, 1 up to twice that, and so on.
-int bin(index_t size, index_t unit) {
+/// 0 for numbers up to `unit`, 1 up to `factor` times that, and so on.
+int bin(index_t size, index_t unit, index_t factor) {
   int b = 0;
-  for (; size > unit; size = (size + 1) / 2) ++b;
+  for (; size > unit; size = core::ceil_div(size, factor)) ++b;
   return b;
 }
 
@@ -45,7 +45,7 @@ void group_fronts(const Plan& plan, const core::SparseTuning& tuning, Levels& le
   constexpr index_t unit = 16;  // smaller fronts are alike
   const auto size_of = [&](index_t s) -> Size {
     const index_t w = plan.col_count(s), below = plan.row_count(s) - w;
-    return {w > tuning.alone || below > tuning.alone_below, bin(w, unit), bin(below, unit)};
+    return {w > tuning.alone || below > tuning.alone_below, bin(w, unit, 2), bin(below, unit, tuning.alike)};
   };
   for (std::vector<index_t>& fronts : fronts_by_level(plan)) {
     std::stable_sort(fronts.begin(), fronts.end(), [&](index_t a, index_t b) { return size_of(a) < size_of(b); });

@@ -63,6 +63,7 @@ constexpr Field sparse_fields[] = {
     number<&SparseTuning::levels>("levels", 0),
     number<&SparseTuning::alone>("alone", 0),
     number<&SparseTuning::alone_below>("alone_below", 0),
+    number<&SparseTuning::alike>("alike", 2),
     number<&SparseTuning::at_once>("at_once", 1),
     number<&SparseTuning::leaf>("leaf", 1),
     number<&SparseTuning::strip>("strip", 1),
