@@ -61,8 +61,8 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // The largest order that trsm takes for this triangle and this B.
   { e.trsm_limit(op, A) } -> std::same_as<index_t>;
   // The same for a triangle of any order as one operation, if the engine has one for this triangle and this B: true
-  // when it was done.
-  { e.trsm_whole(shape, op, A, read_info, solve_tuning) } -> std::same_as<bool>;
+  // when it was done. With `flag`, B := op^-H op^-1 B.
+  { e.trsm_whole(shape, op, A, flag, read_info, solve_tuning) } -> std::same_as<bool>;
   // The order of the diagonal blocks that the engine inverts to solve with this triangle for B; 0 where it does not.
   // inverses_size(op) is how many entries the inverses take; they serve the transpose of the triangle too.
   { e.inverse_edge(op, A, solve_tuning) } -> std::same_as<index_t>;

@@ -9,6 +9,7 @@ namespace trifactor::cuda {
 
 namespace {
 
+constexpr index_t flag_count = 1 << 14;                  // enough for matrices of order 260,000, complex or not
 constexpr std::size_t blas_workspace_bytes = 32u << 20;  // what cuBLAS's documentation recommends for Hopper
 
 cudaStream_t as_stream(void* s) { return static_cast<cudaStream_t>(s); }
@@ -156,6 +157,8 @@ void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
   check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreate");
   event_ = e;
   blas_workspace_ = allocate_device(blas_workspace_bytes);
+  flags_ = allocate_device(flag_count * sizeof(int));
+  check(cudaMemset(flags_, 0, flag_count * sizeof(int)), "cudaMemset");
   cublasHandle_t h = nullptr;
   check(cublasCreate(&h), "cublasCreate");
   blas_ = h;
@@ -167,9 +170,10 @@ void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
 void CudaEngine::close_lane() noexcept {
   if (blas_) cublasDestroy(as_blas(blas_));
   if (blas_workspace_) cudaFree(blas_workspace_);
+  if (flags_) cudaFree(flags_);
   if (event_) cudaEventDestroy(as_event(event_));
   if (owns_stream_) cudaStreamDestroy(as_stream(stream_));
-  blas_ = blas_workspace_ = event_ = nullptr, owns_stream_ = false;
+  blas_ = blas_workspace_ = flags_ = event_ = nullptr, owns_stream_ = false;
 }
 
 bool CudaEngine::capturing() const {
@@ -258,7 +262,7 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
     launch_cholesky(stream_, A, info, 0);
     return true;
   }
-  if (!one_strided(A) || A.rows > tuning.persistent) return false;
+  if (!one_strided(A) || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
   set_path("persistent");
   cholesky_persistent(A, A.rows >= tuning.squares, true, info, 0);
   return true;
@@ -273,11 +277,11 @@ void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
 }
 template <class T>
 void CudaEngine::cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first) {
-  auto inverses = arena().take<T>(persistent_inverse_count<T>(A.rows));
-  auto flags = arena().take<int>(persistent_flag_count<T>(A.rows));
+  auto entries = arena().take<T>(persistent_entry_count<T>(A.rows));
   if (arena().planning()) return;
   const Traced traced(*this, "cholesky_persistent", A.rows, A.cols);
-  launch_persistent(stream_, multiprocessors_, A, squares, resets, info, first, inverses.data(), flags.data());
+  launch_persistent(stream_, multiprocessors_, A, squares, resets, info, first, entries.data(),
+                    static_cast<int*>(flags_));
 }
 template <class T>
 void CudaEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {

@@ -72,7 +72,7 @@ class CudaEngine {
   template <class T>
   index_t trsm_limit(const Operand<T>& A, const Items<T>& B) const;
   template <class T>
-  bool trsm_whole(Shape, Operand<T> A, Items<T> B, const int* info, const SolveTuning&);
+  bool trsm_whole(Shape, Operand<T> A, Items<T> B, bool twice, const int* info, const SolveTuning&);
   template <class T>
   index_t inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning&) const;
   template <class T>
@@ -146,6 +146,7 @@ class CudaEngine {
   void* event_ = nullptr;
   void* blas_ = nullptr;
   void* blas_workspace_ = nullptr;
+  void* flags_ = nullptr;             // of persistent kernels: zero between launches
   Arena arena_, pinned_;              // of the main lane
   std::unique_ptr<CudaEngine> side_;  // of the main lane
   Trace* trace_ = nullptr;            // of the main lane

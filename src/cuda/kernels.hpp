@@ -12,15 +12,16 @@ using namespace core;
 template <class T>
 void launch_cholesky(void* stream, Items<T> A, int* info, index_t first);
 
-// kernels/persistent.cuh: one matrix. Wants so many entries and ints of scratch memory, and a device that runs cooperative
-// launches. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0, first.
+// kernels/persistent.cuh: one matrix. Wants so many entries of scratch memory, so many flags, which must be zero and are so
+// again afterwards, and a device that runs cooperative launches. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0,
+// first.
 template <class T>
-index_t persistent_inverse_count(index_t n);
+index_t persistent_entry_count(index_t n);
 template <class T>
 index_t persistent_flag_count(index_t n);
 template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
-                       index_t first, T* inverses, int* flags);
+                       index_t first, T* entries, int* flags);
 
 // kernels/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory
@@ -29,9 +30,9 @@ void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, const int* info)
 
 // kernels/sweep.cuh: one strided matrix, any number of right-hand sides but meant for few; so many bytes of scratch memory.
 template <class T>
-index_t sweep_message_bytes(index_t n, index_t columns);
+index_t sweep_message_bytes(index_t n, index_t columns, bool twice);
 template <class T>
-void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, const int* info, void* scratch);
+void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, bool twice, const int* info, void* scratch);
 
 // kernels/inverted.cuh: the inverses of the diagonal blocks of one strided triangle, and a solve with them.
 template <class T>

@@ -80,11 +80,12 @@ void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
 // Ways with scratch memory are for the main lane alone: both lanes take it from one arena, and what a lane gives back
 // is still in use on its stream.
 template <class T>
-bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, const int* info, const SolveTuning& tuning) {
+bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
+                            const SolveTuning& tuning) {
   if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.few || A.items.rows <= trsm_kernel_limit)
     return false;
-  auto messages = arena().take<char>(sweep_message_bytes<T>(A.items.rows, B.cols));
-  if (!arena().planning()) launch_sweep(stream_, multiprocessors_, shape, A, B, info, messages.data());
+  auto messages = arena().take<char>(sweep_message_bytes<T>(A.items.rows, B.cols, twice));
+  if (!arena().planning()) launch_sweep(stream_, multiprocessors_, shape, A, B, twice, info, messages.data());
   return true;
 }
 template <class T>
@@ -144,7 +145,7 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
 #define TRIFACTOR_INSTANTIATE(T)                                                                              \
   template index_t CudaEngine::trsm_limit<T>(const Operand<T>&, const Items<T>&) const;                       \
   template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);                                 \
-  template bool CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, const int*, const SolveTuning&);       \
+  template bool CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, bool, const int*, const SolveTuning&); \
   template index_t CudaEngine::inverse_edge<T>(const Operand<T>&, const Items<T>&, const SolveTuning&) const; \
   template index_t CudaEngine::inverses_size<T>(const Operand<T>&) const;                                     \
   template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*);                                          \

@@ -36,8 +36,7 @@ void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int*
   const int* unfit = X.ragged() ? skip.data() : info;
   Kept<T, E> kept(e, X, unfit);
   const auto triangle = cholesky_triangle(e, flipped, L, X, tuning);
-  triangle.solve(X, unfit);                                       // X := L^-1 X      or conj(L)^-1 X
-  triangle.solve_adjoint(X, unfit);                               // X := L^-H X      or L^-T X
+  triangle.solve_both(X, unfit);                                  // X := L^-H L^-1 X  or L^-T conj(L)^-1 X
   kept.restore();
   set_path(triangle.path());
 }

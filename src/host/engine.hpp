@@ -44,7 +44,7 @@ class HostEngine {
   }
   // BLAS solves with a whole triangle: no other way is offered.
   template <class T>
-  bool trsm_whole(Shape, Operand<T>, Items<T>, const int*, const SolveTuning&) {
+  bool trsm_whole(Shape, Operand<T>, Items<T>, bool, const int*, const SolveTuning&) {
     return false;
   }
   template <class T>
