@@ -11,6 +11,7 @@
 
 #include <commit.hpp>
 #include <nlohmann/json.hpp>
+#include <trifactor/info.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -60,11 +61,18 @@ template <class T>
 std::vector<Phase> phases_of(const SparsePlan& plan, const SparseMatrix<T>& A) {
   const double plan_bytes = double(plan.plan_bytes());
   const double matrix = double(A.entries()) * (sizeof(index_t) + sizeof(T)) + double(A.n + 1) * sizeof(index_t);
-  const auto factor = double(plan.factor_bytes<T>()), stack = double(plan.stack_bytes<T>());
-  return {{"matrix", "rows, columns and values of the triangle", matrix},
-          {"plan", "permutation, fronts, places of the entries", plan_bytes},
-          {"factor", "plan, factor and the update matrices alive at once", plan_bytes + factor + stack},
-          {"solve", "plan, factor and one right-hand side", plan_bytes + factor + double(A.n) * sizeof(T)}};
+  const auto taken_on = [&](trifactor::Queue queue) {
+    return double(trifactor::SparseCholesky<T>::memory(queue, plan).total());
+  };
+  const double on_host = plan_bytes + taken_on(trifactor::Queue::host());
+  std::vector<Phase> phases = {
+      {"matrix", "rows, columns and values of the triangle", matrix},
+      {"plan", "permutation, fronts, places of the entries", plan_bytes},
+      {"factor", "plan, factor, lists and the update matrices alive at once, with all threads", on_host},
+      {"solve", "the same and one right-hand side", on_host + double(A.n) * sizeof(T)}};
+  if (trifactor::why_no_cuda().empty())
+    phases.push_back({"cuda", "of a device: factor, lists and update matrices", taken_on(trifactor::Queue::cuda())});
+  return phases;
 }
 
 double share(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
@@ -173,10 +181,9 @@ void print_json(const AnalyzeOptions& o, const SparsePlan& plan, const SparseMat
 }
 
 template <class T>
-void analyze_as(const AnalyzeOptions& o) {
+void analyze_as(const AnalyzeOptions& o, const SparseSource& source) {
   SparseMatrix<T> A;
-  timed_step(is_generated(o.matrix) ? "generating" : "reading",
-             [&] { A = load_sparse<T>(o.matrix, std::uint64_t(o.seed)); });
+  timed_step(is_generated(o.matrix) ? "generating" : "reading", [&] { A = source.load<T>(); });
   std::shared_ptr<const SparsePlan> plan;
   const double seconds = timed_step(
       "analysing", [&] { plan = trifactor::analyze(A.pattern(), {.ordering = ordering_named(o.ordering)}); });
@@ -202,8 +209,10 @@ void add_analyze(CLI::App& app) {
   command->add_option("--picture", o->picture, "draw the tree by level into this SVG file");
   command->add_option("--seed", o->seed, "of a generated matrix")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_flag("--json", o->json, "print one JSON object");
-  command->callback(
-      [o] { is_complex_file(o->matrix) ? analyze_as<std::complex<double>>(*o) : analyze_as<double>(*o); });
+  command->callback([o] {
+    const SparseSource source(o->matrix, std::uint64_t(o->seed));
+    source.is_complex() ? analyze_as<std::complex<double>>(*o, source) : analyze_as<double>(*o, source);
+  });
 }
 
 }  // namespace program

@@ -70,7 +70,7 @@ template <Scalar T>
 void bench_sparse(Bench& bench, const std::string& matrix, const std::function<void(const Row&)>& take) {
   const BenchOptions& o = bench.options;
   SparseMatrix<double> real;
-  timed_step("making the matrix", [&] { real = load_sparse<double>(matrix, o.seed); });
+  timed_step("making the matrix", [&] { real = SparseSource(matrix, o.seed).load<double>(); });
   const index_t columns = o.nrhs.front();
 
   std::shared_ptr<const SparsePlan> plan;
@@ -81,22 +81,31 @@ void bench_sparse(Bench& bench, const std::string& matrix, const std::function<v
     return trifactor::measure(work, {.warmups = 1, .min_runs = least_runs, .max_seconds = o.seconds});
   };
   const auto analyzed = measured({.run = analyze, .prepare = {}});
-  require_memory("this row", 2 * double(plan->factor_bytes<T>() + plan->stack_bytes<T>()));
+  const trifactor::SparseOptions options{.tuning = o.tuning};
+  const auto memory = SparseCholesky<T>::memory(bench.queue, *plan, options);
+  if (!bench.queue.is_cuda()) require_memory("this row", double(memory.total()));
 
   const SparseMatrix<T> A = converted<T>(real);
+  const InQueue<T> values(bench.queue, A.value.data(), A.entries());
   std::optional<SparseCholesky<T>> L;
   const auto factored = measured({.run =
                                       [&] {
-                                        L.emplace(bench.queue, plan);
-                                        L->factor(A.value);
+                                        L.emplace(bench.queue, plan, options);
+                                        L->factor(values.values());
                                       },
                                   .prepare = [&] { L.reset(); }});
-  const auto refactored = measured({.run = [&] { L->factor(A.value); }, .prepare = {}});
+  const auto refactored = measured({.run = [&] { L->factor(values.values()); }, .prepare = {}});
 
-  Matrix<T> B(A.n, columns), X(A.n, columns);
+  Matrix<T> B(A.n, columns), X(A.n, columns), there(bench.queue, A.n, columns);
   std::fill_n(B.data(), A.n * columns, T(1));
-  const auto restore = [&] { std::copy_n(B.data(), A.n * columns, X.data()); };
-  const auto solved = measured({.run = [&] { L->solve(X.view()); }, .prepare = restore});
+  const auto restore = [&] { trifactor::copy<T>(bench.host, B.view(), bench.queue, there.view()); };
+  const auto solved = measured({.run =
+                                    [&] {
+                                      L->solve(there.view());
+                                      bench.queue.sync();
+                                    },
+                                .prepare = restore});
+  trifactor::copy<T>(bench.queue, there.view(), bench.host, X.view());
   const double residual = solve_ratio<T>(A, std::as_const(X).view(), std::as_const(B).view());
 
   nlohmann::json peer;

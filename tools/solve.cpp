@@ -255,11 +255,27 @@ bool try_sparse_first(const SolveOptions& o, const MatrixMarketHeader& h) {
   constexpr double least_order = 1000, most_filled = 0.1;
   if (o.method != "auto") return o.method == "sparse";
   const double n = double(h.rows);
-  return h.format == MatrixMarketHeader::Format::Coordinate && o.device != "cuda" && n >= least_order &&
+  return h.format == MatrixMarketHeader::Format::Coordinate && n >= least_order &&
          double(h.entries) < most_filled * n * n;
 }
 
-/// Cholesky of the sparse matrix, on the host. Objects when A is not symmetric (hermitian) or not positive definite;
+/// A queue on the device that was asked for; where the choice is free, on a GPU whose memory holds all that is needed
+/// if there is enough to compute.
+template <class T>
+trifactor::Queue sparse_queue(const SolveOptions& o, const trifactor::SparsePlan& plan, double sides) {
+  constexpr double worth_moving = 1e10;  // flops: more than a second of a CPU's time
+  if (o.where() == Device::Cuda) return trifactor::Queue::cuda();
+  if (o.where() == Device::Auto && plan.flops() >= worth_moving && free_device_memory() > 0) {
+    auto queue = trifactor::Queue::cuda();
+    const auto values = double(plan.entries()) * sizeof(T);
+    if (double(trifactor::SparseCholesky<T>::memory(queue, plan).total()) + values + sides <=
+        double(free_device_memory()))
+      return queue;
+  }
+  return trifactor::Queue::host();
+}
+
+/// Cholesky of the sparse matrix. Objects when A is not symmetric (hermitian) or not positive definite;
 /// throws instead when this method was asked for.
 template <class T>
 std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketFile& A_file,
@@ -269,7 +285,6 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   const MatrixMarketHeader& h = A_file.header();
   if (h.format != MatrixMarketHeader::Format::Coordinate)
     A_file.refuse_size(fmt::format("the sparse solver takes coordinate files, not {}", h.words()));
-  if (o.device == "cuda") throw InputError("--method sparse: it runs on the host so far, not on cuda");
   const double columns = B_file ? double(B_file->header().cols) : 1;
   const double sides = 3 * double(h.rows) * columns * sizeof(T);
   if (const auto available = double(available_memory()); sides > available)
@@ -277,7 +292,7 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
                                    h.rows, columns, readable_bytes(sides), readable_bytes(available)));
 
   Outcome<T> done;
-  done.method = "sparse", done.device = "host";
+  done.method = "sparse";
   std::variant<SparseMatrix<T>, Place> found;
   done.read = timed_step("reading", [&] { found = A_file.sparse<T>(); });
   if (const auto* const place = std::get_if<Place>(&found)) {
@@ -297,13 +312,17 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   report.line("plan", fmt::format("{} ordering, {} nonzeros in L, {:.3g} flops, {} fronts in {} levels",
                                   name_of(plan.ordering()), plan.factor_nonzeros(), plan.flops(), plan.fronts(),
                                   plan.levels()));
-  require_memory("factoring this matrix", double(plan.factor_bytes<T>() + plan.stack_bytes<T>()) + sides);
-  auto queue = trifactor::Queue::host();
+  auto queue = sparse_queue<T>(o, plan, sides);
+  auto host = trifactor::Queue::host();
+  done.device = queue.is_cuda() ? "cuda" : "host";
+  const auto memory = trifactor::SparseCholesky<T>::memory(queue, plan);
+  require_memory("factoring this matrix", (queue.is_cuda() ? 0 : double(memory.total())) + sides);
   std::optional<trifactor::SparseCholesky<T>> L;
   index_t failed = 0;
   done.factored = timed_step("factoring", [&] {
+    const InQueue<T> values(queue, A.value.data(), A.entries());
     L.emplace(queue, done.plan);
-    failed = L->try_factor(A.value);
+    failed = L->try_factor(values.values());
   });
   if (failed != 0) {
     const std::string why = fmt::format("A is not positive definite: the pivot of row {} is not positive", failed);
@@ -322,8 +341,12 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
     }
   });
   done.X = Matrix<T>(B.rows(), B.cols());
-  std::copy_n(B.data(), B.rows() * B.cols(), done.X.data());
-  done.solved = timed_step("solving", [&] { L->solve(done.X.view()); });
+  done.solved = timed_step("solving", [&] {
+    Matrix<T> X(queue, B.rows(), B.cols());
+    trifactor::copy<T>(host, std::as_const(B).view(), queue, X.view());
+    L->solve(X.view());
+    trifactor::copy<T>(queue, std::as_const(X).view(), host, done.X.view());
+  });
   report.line("device", done.device);
   check_finite(o, std::as_const(done.X).view());
   done.residual = solve_ratio<T>(A, std::as_const(done.X).view(), std::as_const(B).view());

@@ -19,8 +19,7 @@ constexpr std::pair<const char*, Ordering> orderings[] = {{"auto", Ordering::Aut
                                                           {"given", Ordering::Given}};
 
 template <class T>
-SparseMatrix<T> read_sparse(const std::string& path) {
-  const MatrixMarketFile file(path);
+SparseMatrix<T> read_sparse(const MatrixMarketFile& file) {
   const MatrixMarketHeader& h = file.header();
   if (h.format != MatrixMarketHeader::Format::Coordinate)
     file.refuse_size(fmt::format("a sparse matrix is a coordinate file, not {}", h.words()));
@@ -36,18 +35,19 @@ SparseMatrix<T> read_sparse(const std::string& path) {
 
 }  // namespace
 
+SparseSource::SparseSource(const std::string& word, std::uint64_t seed)
+    : word_(word), seed_(seed), file_(is_generated(word) ? nullptr : std::make_shared<MatrixMarketFile>(word)) {}
+
+bool SparseSource::is_complex() const { return file_ && file_->header().is_complex(); }
+
 template <Scalar T>
-SparseMatrix<T> load_sparse(const std::string& word, std::uint64_t seed) {
-  if (!is_generated(word)) return read_sparse<T>(word);
-  SparseMatrix<double> A = generate(word, seed);
+SparseMatrix<T> SparseSource::load() const {
+  if (file_) return read_sparse<T>(*file_);
+  SparseMatrix<double> A = generate(word_, seed_);
   if constexpr (std::same_as<T, double>)
     return A;
   else
     return {A.n, std::move(A.start), std::move(A.row), {A.value.begin(), A.value.end()}};
-}
-
-bool is_complex_file(const std::string& word) {
-  return !is_generated(word) && MatrixMarketFile(word).header().is_complex();
 }
 
 Ordering ordering_named(const std::string& name) {
@@ -62,7 +62,7 @@ const char* name_of(Ordering ordering) {
   return "unknown";
 }
 
-template SparseMatrix<double> load_sparse<double>(const std::string&, std::uint64_t);
-template SparseMatrix<std::complex<double>> load_sparse<std::complex<double>>(const std::string&, std::uint64_t);
+template SparseMatrix<double> SparseSource::load() const;
+template SparseMatrix<std::complex<double>> SparseSource::load() const;
 
 }  // namespace program

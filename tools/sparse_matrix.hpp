@@ -5,7 +5,9 @@
 #include <trifactor/sparse.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +33,25 @@ struct SparseMatrix {
   }
 };
 
+/// Values of the host in a queue's memory: copied only where that is another.
+template <class T>
+class InQueue {
+ public:
+  InQueue(trifactor::Queue& queue, const T* values, index_t size) : values_(values), size_(size) {
+    if (!queue.is_cuda()) return;
+    auto host = trifactor::Queue::host(1);
+    copy_ = trifactor::Buffer<T>(queue, size);
+    trifactor::copy(host, values, queue, copy_.data(), size);
+    values_ = copy_.data();
+  }
+  std::span<const T> values() const { return {values_, std::size_t(size_)}; }
+
+ private:
+  trifactor::Buffer<T> copy_;
+  const T* values_;
+  index_t size_;
+};
+
 /// Both triangles applied: Y = A X
 template <Scalar T>
 Matrix<T> product(const SparseMatrix<T>& A, MatrixView<const T> X);
@@ -52,13 +73,24 @@ std::optional<index_t> find_not_positive(const SparseMatrix<T>& A);
 template <Scalar T>
 void write_matrix_market(const std::string& path, const SparseMatrix<T>& A);
 
-/// A generated matrix ("poisson3d:40") or a coordinate file, which has to be symmetric or hermitian. Throws InputError,
-/// also where a complex file is read with a real T.
-template <Scalar T>
-SparseMatrix<T> load_sparse(const std::string& word, std::uint64_t seed = 0);
+class MatrixMarketFile;
 
-/// Whether the word names a file of complex numbers.
-bool is_complex_file(const std::string& word);
+/// A generated matrix ("poisson3d:40") or a coordinate file, which is opened once, so that it may be a pipe.
+class SparseSource {
+ public:
+  explicit SparseSource(const std::string& word, std::uint64_t seed = 0);
+
+  bool is_complex() const;
+  /// The matrix, which has to be symmetric or hermitian by its values. Throws InputError, also where a complex file is
+  /// read with a real T.
+  template <Scalar T>
+  SparseMatrix<T> load() const;
+
+ private:
+  std::string word_;
+  std::uint64_t seed_;
+  std::shared_ptr<const MatrixMarketFile> file_;  // null for a generated matrix
+};
 
 /// "auto", "metis", "amd", "natural" and back.
 trifactor::Ordering ordering_named(const std::string& name);

@@ -68,6 +68,10 @@ class Buffer {
   Buffer() = default;
   Buffer(Queue& q, index_t size) : Buffer(q.state(), size) {}
   explicit Buffer(index_t size) : Buffer(detail::host_memory(), size) {}
+  Buffer(std::shared_ptr<detail::QueueState> state, index_t size)
+      : state_(std::move(state)), size_(detail::checked_size("Buffer", size, 1, sizeof(T))) {
+    if (size_) data_ = static_cast<T*>(detail::allocate(*state_, std::size_t(size_) * sizeof(T)));
+  }
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept { Buffer(std::move(other)).swap(*this); return *this; }
   ~Buffer() { if (data_) detail::deallocate(*state_, data_); }
@@ -86,10 +90,6 @@ class Buffer {
   void fill_zero() { if (data_) detail::fill_zero(*state_, data_, std::size_t(size_) * sizeof(T)); }
 
  private:
-  Buffer(std::shared_ptr<detail::QueueState> state, index_t size)
-      : state_(std::move(state)), size_(detail::checked_size("Buffer", size, 1, sizeof(T))) {
-    if (size_) data_ = static_cast<T*>(detail::allocate(*state_, std::size_t(size_) * sizeof(T)));
-  }
   std::shared_ptr<detail::QueueState> state_;
   T* data_ = nullptr;
   index_t size_ = 0;

@@ -142,6 +142,12 @@ class TRIFACTOR_API SparsePlan {
 template <SparseIndex I>
 TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<I>&, const AnalyzeOptions& = {});
 
+/// Whether a matrix that is stored in full is symmetric (hermitian) by its values, so that Cholesky may take it: every entry
+/// equals the conjugate of its mirror image, and where that is not stored, zero. Entries of the same place are added up.
+/// The pattern is one that analyze has taken. Host memory.
+template <Scalar T, SparseIndex I>
+TRIFACTOR_API bool is_hermitian(const Pattern<I>&, std::span<const T> values);
+
 // The factorization.
 
 /// Which part of a solve with P A P^T = L L^H is meant: all of A^-1, or one of its four factors P^T L^-H L^-1 P. Between
@@ -163,13 +169,31 @@ struct Refinement {
   real_t<T> backward_error = 0;     // largest |b - A x|_i / (|A| |x| + |b|)_i of all right-hand sides
 };
 
+struct SparseOptions {
+  /// Overrides fields of the tuning row, such as "leaf=8 team=1000".
+  std::string tuning = {};
+};
+
+/// Bytes of the queue's memory that a SparseCholesky takes.
+struct SparseMemory {
+  std::size_t factor = 0;
+  std::size_t updates = 0;  // update matrices that are alive at once
+  std::size_t lists = 0;    // of the plan, as the numeric phases read them
+  std::size_t vectors = 0;  // for one right-hand side; more of them take more
+  std::size_t scratch = 0;  // of the queue, which all its calls share
+  std::size_t total() const { return factor + updates + lists + vectors + scratch; }
+};
+
 /// A Cholesky factorization of matrices with the pattern of one plan. All memory is allocated by the constructor; factor
 /// allocates nothing, and solve nothing for one right-hand side. One thread at a time uses an object; many objects may
-/// share a plan. Pointers are in the queue's memory, which is the host's: CUDA queues are refused so far.
+/// share a plan. Spans and views are in the queue's memory, vectors in the host's. On a CUDA queue, solve is enqueued; all
+/// other calls are complete on return.
 template <Scalar T>
 class TRIFACTOR_API SparseCholesky {
  public:
-  SparseCholesky(Queue& q, std::shared_ptr<const SparsePlan> plan);
+  SparseCholesky(Queue& q, std::shared_ptr<const SparsePlan> plan, const SparseOptions& = {});
+  /// What the constructor will allocate, without doing so.
+  static SparseMemory memory(Queue& q, const SparsePlan& plan, const SparseOptions& = {});
   SparseCholesky(SparseCholesky&&) noexcept;
   SparseCholesky& operator=(SparseCholesky&&) noexcept;
   ~SparseCholesky();
@@ -197,8 +221,8 @@ class TRIFACTOR_API SparseCholesky {
   CompressedColumns<T> lower() const;
 
   const SparsePlan& plan() const noexcept;
-  /// Bytes that this object allocated: the factor, the update matrices, and what goes with them.
-  std::size_t bytes() const noexcept;
+  /// What this object holds now: more than at first when solves had several right-hand sides.
+  SparseMemory memory() const;
 
  private:
   struct State;

@@ -11,8 +11,10 @@ namespace trifactor::testing {
 TRIFACTOR_API void fail_allocation(index_t k);
 /// How many allocations the library has made.
 TRIFACTOR_API index_t allocation_count();
+/// How many bytes they asked for, all together.
+TRIFACTOR_API std::size_t allocated_bytes();
 /// Which way the last call of this thread went, such as "lapack", "interleaved", "tile", "warp", "block",
-/// "blocked right", "blocked left", "blocked right hybrid".
+/// "blocked right", "blocked left", "blocked right hybrid"; of a sparse factorization "branches" or "levels".
 TRIFACTOR_API std::string path_taken();
 
 }  // namespace trifactor::testing

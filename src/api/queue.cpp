@@ -85,6 +85,19 @@ void copy_columns(Queue& from, const void* source, std::size_t source_ld, [[mayb
     std::memcpy(static_cast<char*>(target) + j * target_ld, static_cast<const char*>(source) + j * source_ld, rows);
 }
 
+void api::copy(QueueState& state, const void* source, void* target, std::size_t bytes) {
+  if (bytes == 0) return;
+#if TRIFACTOR_HAS_CUDA
+  if (state.cuda) {
+    state.cuda->copy_columns(source, bytes, target, bytes, bytes, 1);
+    return state.cuda->sync();
+  }
+#else
+  (void)state;
+#endif
+  std::memcpy(target, source, bytes);
+}
+
 namespace detail {
 
 std::shared_ptr<QueueState> host_memory() {

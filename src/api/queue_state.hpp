@@ -31,8 +31,7 @@ namespace trifactor::api {
 
 /// f(engine) on the queue's engine.
 template <class F>
-decltype(auto) on_engine(const Queue& q, F&& f) {
-  detail::QueueState& state = *q.state();
+decltype(auto) on_engine(detail::QueueState& state, F&& f) {
 #if TRIFACTOR_HAS_CUDA
   if (state.cuda) {
     const auto device = state.cuda->enter();   // the CUDA device of this queue, while f runs
@@ -41,11 +40,15 @@ decltype(auto) on_engine(const Queue& q, F&& f) {
 #endif
   return f(state.host);
 }
+template <class F>
+decltype(auto) on_engine(const Queue& q, F&& f) {
+  return on_engine(*q.state(), std::forward<F>(f));
+}
 
 /// The scratch memory that f(engine) takes, found by running f without doing its work.
 template <class F>
-std::size_t plan(const Queue& q, F&& f) {
-  return on_engine(q, [&](auto& e) {
+std::size_t plan(detail::QueueState& state, F&& f) {
+  return on_engine(state, [&](auto& e) {
     struct Planning {
       core::Arena& arena;
       explicit Planning(core::Arena& a) : arena(a) { arena.start_planning(); }
@@ -55,6 +58,14 @@ std::size_t plan(const Queue& q, F&& f) {
     return e.arena().stop_planning();
   });
 }
+template <class F>
+std::size_t plan(const Queue& q, F&& f) {
+  return plan(*q.state(), std::forward<F>(f));
+}
+
+/// Copies bytes between the queue's memory and the host's, or within the queue's, after all its earlier work; complete on
+/// return.
+void copy(detail::QueueState&, const void* source, void* target, std::size_t bytes);
 
 /// The host's processor as tuning rows name it: "x86_64", "aarch64".
 std::string_view host_architecture();

@@ -10,6 +10,7 @@ namespace trifactor {
 
 namespace {
 std::atomic<index_t> allocations{0};
+std::atomic<std::size_t> bytes_allocated{0};
 std::atomic<index_t> fail_at{0};   // the value of `allocations` that fails; 0: none
 }  // namespace
 
@@ -21,6 +22,7 @@ void throw_out_of_memory(const char* where, std::size_t bytes) {
 
 void count_allocation(const char* where, std::size_t bytes) {
   if (++allocations == fail_at) throw_out_of_memory(where, bytes);
+  bytes_allocated += bytes;
 }
 
 void* allocate_host(std::size_t bytes) {
@@ -79,6 +81,7 @@ void set_path(const char* kind, const char* detail) { path_kind = kind, path_det
 namespace testing {
 void fail_allocation(index_t k) { fail_at = k > 0 ? allocations + k : 0; }
 index_t allocation_count() { return allocations; }
+std::size_t allocated_bytes() { return bytes_allocated; }
 std::string path_taken() { return std::string(core::path_kind) + core::path_detail; }
 }  // namespace testing
 

@@ -41,6 +41,22 @@ struct SparseTuning {
   index_t narrow = 16, narrow_zeros = 80;
   index_t medium = 48, medium_zeros = 10;
   index_t wide_zeros = 5;
+
+  // The numeric phases.
+  index_t levels = 0;         // 1: level by level over the engine's operations, also on the host; CUDA queues have no other way
+  index_t alone = 256;        // by level: a front with more columns is no part of a batch,
+  index_t alone_below = 1024; // nor one with more rows below them
+  index_t at_once = 32;       // right-hand sides that are solved together: enough for BLAS, and scratch memory stays small
+  index_t leaf = 32;          // host: columns that the own routines factor
+  index_t strip = 128;        // host: rows that they take at once, so that these stay in cache
+  // host: the own routine is faster than BLAS for an update matrix up to this order, or from up to so many columns
+  index_t update_order = 128, update_columns = 16;
+  index_t team = 32768;       // host: entries of a front below which waking threads costs more than it gains
+  // host: the time of a front in flops is its own, so much for each entry that is moved, and so much for the calls
+  index_t entry_cost = 10, front_cost = 2000;
+  index_t shared_speed = 75;  // host: percent of its speed that a thread has which works on one front together with others
+  index_t branch_cost = 1000000;  // host: a tree below it is not worth waking threads for
+  index_t most_updates = 80;  // host: percent of the factor that update matrices may take when threads work side by side
 };
 
 struct ValueTuning {

@@ -117,6 +117,24 @@ class CudaEngine {
   void restore(Items<T> X, const int* info, T* saved);
 
   template <class T>
+  void assemble(const Fronts&, index_t begin, index_t end, index_t rows, const T* values, Real<T> shift, T* factor,
+                T* updates);
+  template <class T>
+  void add_children(const Fronts&, index_t begin, index_t end, index_t columns, T* Z);
+  template <class T>
+  void copy_parents(const Fronts&, index_t begin, index_t end, index_t columns, T* Z);
+  template <class T>
+  void take_rows(const Fronts&, Items<const T> B, bool permute, T* Z);
+  template <class T>
+  void give_rows(const Fronts&, const T* Z, bool permute, Items<T> B);
+  template <class T>
+  void diagonal(const Fronts&, const T* factor, T* out);
+  template <class T>
+  void residual(const MatrixRows&, const T* values, Real<T> shift, const T* b, const T* x, T* r, Real<T>* error);
+  template <class T>
+  void add(index_t n, const T* r, T* x);
+
+  template <class T>
   void download(Items<T> A, T* host);
   void download_wait();
   template <class T>

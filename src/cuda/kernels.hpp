@@ -76,6 +76,26 @@ void launch_mirror_lower(void* stream, Items<T> A, const int* info);
 template <class T>
 void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, bool back);
 
+// kernels/fronts.cuh: see SparseEngineFor
+template <class T>
+void launch_assemble(void* stream, const Fronts&, index_t begin, index_t end, index_t rows, const T* values,
+                     Real<T> shift, T* factor, T* updates);
+template <class T>
+void launch_add_children(void* stream, const Fronts&, index_t begin, index_t end, index_t columns, T* Z);
+template <class T>
+void launch_copy_parents(void* stream, const Fronts&, index_t begin, index_t end, index_t columns, T* Z);
+template <class T>
+void launch_take_rows(void* stream, const Fronts&, Items<const T> B, bool permute, T* Z);
+template <class T>
+void launch_give_rows(void* stream, const Fronts&, const T* Z, bool permute, Items<T> B);
+template <class T>
+void launch_front_diagonal(void* stream, const Fronts&, const T* factor, T* out);
+template <class T>
+void launch_residual(void* stream, const MatrixRows&, const T* values, Real<T> shift, const T* b, const T* x, T* r,
+                     Real<T>* error);
+template <class T>
+void launch_add(void* stream, index_t n, const T* r, T* x);
+
 // permutation.cu
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows);
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace trifactor::host {
 
@@ -18,21 +19,6 @@ using sparse::Run;
 using sparse::Schedule;
 
 constexpr auto conj_trans = []<class T>(T) { return is_complex<T> ? CblasConjTrans : CblasTrans; };
-
-/// Columns that the own routines factor, and rows that they take at once so that these stay in cache. On an aarch64
-/// core with OpenBLAS 0.3.21, 32 columns of 288 rows take 22 us instead of 49 with LAPACK and BLAS, 16 columns of 80
-/// rows 1.7 instead of 5.4.
-template <class T>
-constexpr int leaf = is_complex<T> ? 16 : 32;
-constexpr int strip = 128;
-
-/// Whether the own routine is faster than BLAS for an update matrix of this order from w columns: there, 64 columns and
-/// order 128 take 73 us instead of 93, order 256 takes 318 instead of 273.
-template <class T>
-bool small_update(index_t order, index_t w) {
-  return is_complex<T> ? order <= 16 || w <= 8 : order <= 128 || w <= 16;
-}
-constexpr index_t worth_a_team = 1 << 15;  // entries; below it, waking threads costs more than it gains
 
 /// First failures are found side by side.
 index_t earlier(index_t a, index_t b) { return a < 0 ? b : b < 0 ? a : min(a, b); }
@@ -48,7 +34,13 @@ template <class T>
 class Factorization {
  public:
   Factorization(const SparseData<T>& data, const T* values, Real<T> shift, T* work)
-      : plan_(data.plan), schedule_(data.schedule), factor_(data.factor), values_(values), shift_(shift), work_(work) {}
+      : plan_(data.plan),
+        schedule_(data.schedule),
+        tuning_(data.tuning),
+        factor_(data.factor),
+        values_(values),
+        shift_(shift),
+        work_(work) {}
 
   /// Front s, whose children are done. `together`: all threads are here.
   index_t front(index_t s, bool together) const {
@@ -58,7 +50,7 @@ class Factorization {
     assemble(s, F, m, w, together);
     if (const int failed = factor_columns(m, w, F, m, together)) return plan_.first[s] + failed - 1;
     if (rest == 0) return -1;
-    if (small_update<T>(rest, w))
+    if (rest <= tuning_.update_order || w <= tuning_.update_columns)
       front::update(rest, w, F + w, m, U, rest);
     else
       blas::herk(CblasLower, CblasNoTrans, rest, w, F + w, m, U, rest, 0);  // U = -F21 F21^H
@@ -75,9 +67,9 @@ class Factorization {
       std::memset(static_cast<void*>(F), 0, sizeof(T) * std::size_t(m) * std::size_t(w));
     else
       for (index_t j = 0; j < w; ++j) std::memset(static_cast<void*>(F + j + j * m), 0, sizeof(T) * std::size_t(m - j));
-    for (index_t k = schedule_.entry_start[s]; k < schedule_.entry_start[s + 1]; ++k) {
-      const index_t target = schedule_.entry_target[k];
-      const T value = values_[schedule_.entry_source[k]];
+    for (index_t k = schedule_.entries.start[s]; k < schedule_.entries.start[s + 1]; ++k) {
+      const index_t target = schedule_.entries.target[k];
+      const T value = values_[schedule_.entries.source[k]];
       if constexpr (is_complex<T>)
         factor_[target < 0 ? ~target : target] += conj_if(target < 0, value);
       else
@@ -90,9 +82,10 @@ class Factorization {
   }
 
   /// Halves the w columns down to leaves. Returns the first column that failed, from 1, or 0.
-  static int factor_columns(int m, int w, T* F, int ld, bool together) {
-    if (w <= leaf<T>) return factor_leaf(m, w, F, ld, together);
-    const int left = w / 2 / leaf<T> * leaf<T> + (w / 2 < leaf<T> ? leaf<T> : 0), right = w - left;
+  int factor_columns(int m, int w, T* F, int ld, bool together) const {
+    const int leaf = int(tuning_.leaf);
+    if (w <= leaf) return factor_leaf(m, w, F, ld, together);
+    const int left = w / 2 / leaf * leaf + (w / 2 < leaf ? leaf : 0), right = w - left;
     if (const int failed = factor_columns(m, left, F, ld, together)) return failed;
     T* F22 = F + left + index_t(left) * ld;
     blas::herk(CblasLower, CblasNoTrans, right, left, F + left, ld, F22, ld);
@@ -101,12 +94,13 @@ class Factorization {
     return failed ? left + failed : 0;
   }
 
-  static int factor_leaf(int m, int w, T* F, int ld, bool together) {
+  int factor_leaf(int m, int w, T* F, int ld, bool together) const {
+    const int strip = int(tuning_.strip);
     if (m <= w + strip) return front::columns(m, w, F, ld);
     if (const int failed = front::columns(w, w, F, ld)) return failed;
     const int strips = int(ceil_div(m - w, strip));
     const auto divide = [&](int i) { front::below(min(strip, m - w - i * strip), w, F, ld, F + w + i * strip, ld); };
-    if (together && index_t(m) * w > worth_a_team) {
+    if (together && index_t(m) * w > tuning_.team) {
 #pragma omp parallel for schedule(static)
       for (int i = 0; i < strips; ++i) divide(i);
     } else {
@@ -145,7 +139,7 @@ class Factorization {
         if (i == n) break;
       }
     };
-    if (together && (end - begin) * n > worth_a_team) {
+    if (together && (end - begin) * n > tuning_.team) {
 #pragma omp parallel for schedule(dynamic, 8)
       for (index_t j = begin; j < end; ++j) column(j);
     } else {
@@ -155,6 +149,7 @@ class Factorization {
 
   const Plan& plan_;
   const Schedule& schedule_;
+  const SparseTuning& tuning_;
   T* factor_;
   const T* values_;
   Real<T> shift_;
@@ -193,12 +188,12 @@ index_t sparse_factor(const SparseData<T>& data, const T* values, Real<T> shift,
 
 namespace {
 
-/// Columns between two passes over the rows below: more where threads meet after each.
-constexpr index_t block_of(bool together) { return together ? 256 : 64; }
+/// Threads share blocks of more entries than this; `nothing` where each works alone.
+using Share = index_t;
+constexpr Share nothing = std::numeric_limits<index_t>::max();
 
-/// Whether threads share a block of this many entries: each is read once, so it takes more of them than in the
-/// factorization.
-bool shared(bool together, index_t entries) { return together && entries > 4 * worth_a_team; }
+/// Columns between two passes over the rows below: more where threads meet after each.
+constexpr index_t block_of(Share share) { return share == nothing ? 64 : 256; }
 
 /// z[r0 .. r1) -= conj(F[r0 .. r1, c0 .. c1)) z[c0 .. c1)
 template <class T>
@@ -255,8 +250,8 @@ void subtract_dots(const T* F, index_t ld, T* z, index_t c0, index_t c1, index_t
 
 /// z = (x1, 0) of m numbers: x1 := L11^-1 x1, below it -L21 x1.
 template <class T>
-void forward_vector(const T* F, index_t m, index_t w, T* z, bool together) {
-  const index_t block = block_of(together);
+void forward_vector(const T* F, index_t m, index_t w, T* z, Share share) {
+  const index_t block = block_of(share);
   for (index_t k = 0; k < w; k += block) {
     const index_t end = min(w, k + block);
     for (index_t c = k; c < end; c += 4) {
@@ -267,7 +262,7 @@ void forward_vector(const T* F, index_t m, index_t w, T* z, bool together) {
       }
       subtract_columns(F, m, z, c, stop, stop, end);
     }
-    if (shared(together, (m - end) * (end - k))) {
+    if ((m - end) * (end - k) > share) {
       const index_t parts = omp_get_max_threads(), each = ceil_div(m - end, parts);
 #pragma omp parallel for schedule(static, 1)
       for (index_t t = 0; t < parts; ++t)
@@ -280,11 +275,11 @@ void forward_vector(const T* F, index_t m, index_t w, T* z, bool together) {
 
 /// z = (x1, x2): x1 := L11^-H (x1 - L21^H x2).
 template <class T>
-void backward_vector(const T* F, index_t m, index_t w, T* z, bool together) {
-  const index_t block = block_of(together);
+void backward_vector(const T* F, index_t m, index_t w, T* z, Share share) {
+  const index_t block = block_of(share);
   for (index_t k = (w - 1) / block * block; k >= 0; k -= block) {
     const index_t end = min(w, k + block);
-    if (shared(together, (m - end) * (end - k))) {
+    if ((m - end) * (end - k) > share) {
 #pragma omp parallel for schedule(static)
       for (index_t c = k; c < end; c += 4) subtract_dots(F, m, z, c, min(end, c + 4), end, m);
     } else {
@@ -311,7 +306,7 @@ void subtract_row(index_t k, T* __restrict to, const T* __restrict from, T facto
 constexpr index_t small_front = 256;  // entries
 
 template <class T>
-void forward_rows(const T* F, index_t m, index_t w, index_t k, T* Z, bool) {
+void forward_rows(const T* F, index_t m, index_t w, index_t k, T* Z) {
   if (m * w <= small_front) {
     for (index_t c = 0; c < w; ++c) {
       const Real<T> inverse = 1 / real(F[c + c * m]);
@@ -326,7 +321,7 @@ void forward_rows(const T* F, index_t m, index_t w, index_t k, T* Z, bool) {
 }
 
 template <class T>
-void backward_rows(const T* F, index_t m, index_t w, index_t k, T* Z, bool) {
+void backward_rows(const T* F, index_t m, index_t w, index_t k, T* Z) {
   if (m * w <= small_front) {
     for (index_t c = w - 1; c >= 0; --c) {
       for (index_t r = c + 1; r < m; ++r) subtract_row(k, Z + c * k, Z + r * k, F[r + c * m]);
@@ -345,8 +340,17 @@ template <class T>
 class Solve {
  public:
   Solve(const SparseData<T>& data, index_t k, T* X, T* scratch)
-      : plan_(data.plan), schedule_(data.schedule), factor_(data.factor), k_(k), X_(X), scratch_(scratch) {}
+      : plan_(data.plan),
+        schedule_(data.schedule),
+        factor_(data.factor),
+        // Each entry is read once, so it takes more of them than in the factorization.
+        share_(4 * data.tuning.team),
+        k_(k),
+        X_(X),
+        scratch_(scratch) {}
 
+  /// Waking threads would cost more than they gain.
+  bool is_small() const { return plan_.factor_entries * k_ <= share_; }
   T* rows_of(int thread) const { return scratch_ + thread * schedule_.largest_rows * k_; }
   /// What the branches of a thread leave to the columns above them; only those above are used.
   T* above_of(int thread) const {
@@ -362,9 +366,9 @@ class Solve {
     std::memset(static_cast<void*>(Z + w * k_), 0, sizeof(T) * std::size_t((m - w) * k_));
     const T* F = factor_ + plan_.factor_start[s];
     if (k_ == 1)
-      forward_vector(F, m, w, Z, together);
+      forward_vector(F, m, w, Z, together ? share_ : nothing);
     else
-      forward_rows(F, m, w, k_, Z, together);
+      forward_rows(F, m, w, k_, Z);
     std::memcpy(static_cast<void*>(X1), Z, sizeof(T) * std::size_t(w * k_));
     index_t i = w;
     for (; i < m && rows[i] < limit; ++i) add_row(X_ + rows[i] * k_, Z + i * k_);
@@ -379,9 +383,9 @@ class Solve {
     for (index_t i = w; i < m; ++i) copy_row(Z + i * k_, X_ + rows[i] * k_);
     const T* F = factor_ + plan_.factor_start[s];
     if (k_ == 1)
-      backward_vector(F, m, w, Z, together);
+      backward_vector(F, m, w, Z, together ? share_ : nothing);
     else
-      backward_rows(F, m, w, k_, Z, together);
+      backward_rows(F, m, w, k_, Z);
     std::memcpy(static_cast<void*>(X1), Z, sizeof(T) * std::size_t(w * k_));
   }
 
@@ -402,6 +406,7 @@ class Solve {
   const Plan& plan_;
   const Schedule& schedule_;
   const T* factor_;
+  const Share share_;
   index_t k_;
   T* X_;
   T* scratch_;
@@ -418,6 +423,11 @@ void sparse_forward(const SparseData<T>& data, index_t k, T* X, T* scratch) {
   const Schedule& schedule = data.schedule;
   const Plan& plan = data.plan;
   const Solve<T> solve(data, k, X, scratch);
+  if (solve.is_small()) {
+    const ThreadScope scope(1, false);
+    for (index_t s = 0; s < plan.fronts(); ++s) solve.forward(s, solve.rows_of(0), plan.n, nullptr, false);
+    return;
+  }
   if (!schedule.branches.empty()) {
     const ThreadScope scope(schedule.threads, true);
 #pragma omp parallel for schedule(static, 1)
@@ -441,6 +451,11 @@ template <class T>
 void sparse_backward(const SparseData<T>& data, index_t k, T* X, T* scratch) {
   const Schedule& schedule = data.schedule;
   const Solve<T> solve(data, k, X, scratch);
+  if (solve.is_small()) {
+    const ThreadScope scope(1, false);
+    for (index_t s = data.plan.fronts() - 1; s >= 0; --s) solve.backward(s, solve.rows_of(0), false);
+    return;
+  }
   {
     const ThreadScope scope(schedule.threads, false);
     for (index_t i = index_t(schedule.top.size()) - 1; i >= 0; --i)
@@ -466,11 +481,11 @@ void sparse_residual(const SparseData<T>& data, const T* values, Real<T> shift, 
   }
   for (index_t s = 0; s < plan.fronts(); ++s) {
     const index_t m = plan.row_count(s);
-    for (index_t k = schedule.entry_start[s]; k < schedule.entry_start[s + 1]; ++k) {
-      const index_t target = schedule.entry_target[k];
+    for (index_t k = schedule.entries.start[s]; k < schedule.entries.start[s + 1]; ++k) {
+      const index_t target = schedule.entries.target[k];
       const index_t at = (target < 0 ? ~target : target) - plan.factor_start[s];
       const index_t j = plan.first[s] + at / m, i = plan.rows[plan.row_start[s] + at % m];
-      const T a = conj_if(target < 0, values[schedule.entry_source[k]]);  // of A at (i, j); vectors are conjugated
+      const T a = conj_if(target < 0, values[schedule.entries.source[k]]);  // of A at (i, j); vectors are conjugated
       if (i == j) {
         r[j] = minus_product(r[j], T(real(a)), x[j]);
         size[j] += abs1(real(a)) * abs1(x[j]);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <core/scalar.hpp>
+#include <core/tuning.hpp>
 #include <sparse/schedule.hpp>
 
 namespace trifactor::host {
@@ -15,6 +16,7 @@ template <class T>
 struct SparseData {
   const sparse::Plan& plan;
   const sparse::Schedule& schedule;
+  const core::SparseTuning& tuning;
   T* factor;  // plan.factor_entries; above the diagonal of each front lies anything
 };
 

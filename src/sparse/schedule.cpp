@@ -41,10 +41,9 @@ index_t update_order(const Plan& plan, index_t s) { return plan.row_count(s) - p
 index_t update_size(const Plan& plan, index_t s) { return update_order(plan, s) * update_order(plan, s); }
 
 /// The time of a front in flops: its own, some for each entry that is moved, some for the calls.
-double cost(const Plan& plan, index_t s) {
-  constexpr double an_entry = 10, a_front = 2000;
+double cost(const Plan& plan, index_t s, const core::SparseTuning& tuning) {
   const double m = double(plan.row_count(s)), w = double(plan.col_count(s));
-  return w * (m * m - w * m + w * w / 3) + an_entry * m * m + a_front;
+  return w * (m * m - w * m + w * w / 3) + double(tuning.entry_cost) * m * m + double(tuning.front_cost);
 }
 
 /// Branches dealt out to threads, the costliest first, each to the thread with the least so far.
@@ -67,35 +66,43 @@ Deal deal_out(const std::vector<double>& costs, int threads) {
   return deal;
 }
 
-/// Cuts the tree: the costliest branch gives up its root again and again, and of all cuts on the way the one counts
-/// whose branches and top together take the least time.
-std::vector<index_t> branch_roots(const Plan& plan, const Tree& tree, int threads) {
-  constexpr double shared_speed = 0.75;  // of a thread that works on one front together with the others
-  constexpr double least_cost = 1e6;     // a tree below it is not worth waking threads for
+/// A way to cut the tree, and the time that branches and top take together.
+struct Cut {
+  double time = 0;
+  std::vector<index_t> roots;  // of the branches, ascending
+};
+
+/// The costliest branch gives up its root again and again: all cuts on the way that take less time than no cut, the
+/// shortest first.
+std::vector<Cut> cuts(const Plan& plan, const Tree& tree, int threads, const core::SparseTuning& tuning) {
+  const double least_cost = double(tuning.branch_cost), shared_speed = double(tuning.shared_speed) / 100;
   std::vector<double> total(plan.fronts());
   for (index_t s = 0; s < plan.fronts(); ++s) {
-    total[s] += cost(plan, s);
+    total[s] += cost(plan, s, tuning);
     if (plan.parent[s] != none) total[plan.parent[s]] += total[s];
   }
-  std::vector<index_t> roots = tree.roots, best;
-  double top = 0, best_time = 0;
-  for (const index_t s : roots) best_time += total[s];
-  if (best_time < least_cost) return {};
+  std::vector<index_t> roots = tree.roots;
+  double top = 0, whole = 0;
+  for (const index_t s : roots) whole += total[s];
+  if (whole < least_cost) return {};
+  std::vector<Cut> all;
   const index_t steps = 64 * threads;
   for (index_t step = 0; step < steps && !roots.empty(); ++step) {
     std::vector<double> costs;
     for (const index_t s : roots) costs.push_back(total[s]);
     const double time = deal_out(costs, threads).longest + top;
-    if (time < best_time) best_time = time, best = roots;
+    if (time < whole) all.push_back({time, roots});
     const auto costliest = std::max_element(costs.begin(), costs.end()) - costs.begin();
     const index_t s = roots[costliest];
+    if (total[s] < least_cost) break;  // such branches are worth no further cut
     roots.erase(roots.begin() + costliest);
-    const double own = cost(plan, s);
+    const double own = cost(plan, s, tuning);
     top += own < least_cost ? own : own / (1 + (threads - 1) * shared_speed);
     for (index_t c = tree.first_child[s]; c != none; c = tree.next_sibling[c]) roots.push_back(c);
   }
-  std::sort(best.begin(), best.end());
-  return best;
+  std::stable_sort(all.begin(), all.end(), [](const Cut& a, const Cut& b) { return a.time < b.time; });
+  for (Cut& cut : all) std::sort(cut.roots.begin(), cut.roots.end());
+  return all;
 }
 
 /// Where update matrices lie in one region, found by going through its fronts once.
@@ -154,6 +161,32 @@ void place_updates(const Plan& plan, const Tree& tree, Schedule& schedule) {
   schedule.work_entries = std::max(end, begin + region.peak());
 }
 
+/// Deals the branches with these roots out to the threads and places all update matrices.
+void take_cut(const Plan& plan, const Tree& tree, const std::vector<index_t>& roots, const core::SparseTuning& tuning,
+              Schedule& schedule) {
+  const int threads = schedule.threads;
+  schedule.branches.clear();
+  schedule.top.clear();
+  std::vector<double> costs;
+  for (const index_t s : roots) {
+    double sum = 0;
+    for (index_t d = tree.first_descendant[s]; d <= s; ++d) sum += cost(plan, d, tuning);
+    costs.push_back(sum);
+  }
+  schedule.branch_start.assign(threads + 1, 0);
+  std::vector<bool> in_branch(plan.fronts());
+  const Deal deal = deal_out(costs, threads);
+  for (int t = 0; t < threads; ++t) {
+    for (std::size_t b = 0; b < roots.size(); ++b)
+      if (deal.thread[b] == t) schedule.branches.push_back({tree.first_descendant[roots[b]], roots[b] + 1});
+    schedule.branch_start[t + 1] = index_t(schedule.branches.size());
+  }
+  for (const Branch& b : schedule.branches) std::fill(in_branch.begin() + b.begin, in_branch.begin() + b.end, true);
+  for (index_t s = 0; s < plan.fronts(); ++s)
+    if (!in_branch[s]) schedule.top.push_back(s);
+  place_updates(plan, tree, schedule);
+}
+
 void find_runs(const Plan& plan, Schedule& schedule) {
   schedule.run_start.push_back(0);
   for (index_t s = 0; s < plan.fronts(); ++s) {
@@ -168,47 +201,15 @@ void find_runs(const Plan& plan, Schedule& schedule) {
   }
 }
 
-/// A counting sort of the given entries by front.
-void sort_entries(const Plan& plan, Schedule& schedule) {
-  const index_t entries = index_t(plan.target.size());
-  // Every so many entries of the factor, the front that they lie in: a search begins there.
-  const index_t stride = std::max<index_t>(1, plan.factor_entries / std::max<index_t>(1, plan.fronts()));
-  std::vector<index_t> near;
-  for (index_t s = 0; s < plan.fronts(); ++s)
-    while (index_t(near.size()) * stride < plan.factor_start[s + 1]) near.push_back(s);
-  near.push_back(std::max<index_t>(0, plan.fronts() - 1));
-  const auto front_of = [&](index_t target) {
-    const auto begin = plan.factor_start.begin();
-    const index_t k = target / stride;
-    return std::upper_bound(begin + near[k] + 1, begin + near[k + 1] + 1, target) - begin - 1;
-  };
-  std::vector<int> front(entries);
-  schedule.entry_start.assign(plan.fronts() + 1, 0);
-  for (index_t k = 0; k < entries; ++k) {
-    const index_t target = plan.target[k];
-    front[k] = target == Plan::nowhere ? -1 : int(front_of(target < 0 ? ~target : target));
-    if (front[k] >= 0) ++schedule.entry_start[front[k] + 1];
-  }
-  std::partial_sum(schedule.entry_start.begin(), schedule.entry_start.end(), schedule.entry_start.begin());
-  schedule.entry_source.resize(schedule.entry_start.back());
-  schedule.entry_target.resize(schedule.entry_start.back());
-  std::vector<index_t> next(schedule.entry_start.begin(), schedule.entry_start.end() - 1);
-  for (index_t k = 0; k < entries; ++k) {
-    if (front[k] < 0) continue;
-    const index_t at = next[front[k]]++;
-    schedule.entry_source[at] = k, schedule.entry_target[at] = plan.target[k];
-  }
-}
-
 }  // namespace
 
 std::size_t Schedule::bytes() const {
   const auto size = [](const auto&... vectors) { return ((vectors.size() * sizeof(vectors[0])) + ...); };
-  return size(branches, branch_start, top, first_child, next_sibling, update_at, run_start, runs, entry_start,
-              entry_source, entry_target);
+  return size(branches, branch_start, top, first_child, next_sibling, update_at, run_start, runs, entries.start,
+              entries.source, entries.target);
 }
 
-Schedule make_schedule(const Plan& plan, int threads) {
+Schedule make_schedule(const Plan& plan, int threads, const core::SparseTuning& tuning) {
   for (index_t s = 0; s < plan.fronts(); ++s)
     if (plan.row_count(s) > std::numeric_limits<int>::max())
       throw InvalidArgument("SparseCholesky: a front of " + std::to_string(plan.row_count(s)) +
@@ -216,33 +217,20 @@ Schedule make_schedule(const Plan& plan, int threads) {
   Schedule schedule;
   schedule.threads = threads;
   Tree tree(plan);
-  std::vector<index_t> roots;
-  if (threads > 1) roots = branch_roots(plan, tree, threads);
-
-  std::vector<double> costs;
-  for (const index_t s : roots) {
-    double sum = 0;
-    for (index_t d = tree.first_descendant[s]; d <= s; ++d) sum += cost(plan, d);
-    costs.push_back(sum);
-  }
-  schedule.branch_start.assign(threads + 1, 0);
-  std::vector<bool> in_branch(plan.fronts());
-  if (!roots.empty()) {
-    const Deal deal = deal_out(costs, threads);
-    for (int t = 0; t < threads; ++t) {
-      for (std::size_t b = 0; b < roots.size(); ++b)
-        if (deal.thread[b] == t) schedule.branches.push_back({tree.first_descendant[roots[b]], roots[b] + 1});
-      schedule.branch_start[t + 1] = index_t(schedule.branches.size());
+  const index_t most = plan.factor_entries / 100 * tuning.most_updates;
+  std::vector<index_t> thriftiest;  // roots
+  index_t least = std::numeric_limits<index_t>::max();
+  if (threads > 1)
+    for (const Cut& cut : cuts(plan, tree, threads, tuning)) {
+      take_cut(plan, tree, cut.roots, tuning, schedule);
+      if (schedule.work_entries < least) least = schedule.work_entries, thriftiest = cut.roots;
+      if (least <= most) break;
     }
-    for (const Branch& b : schedule.branches) std::fill(in_branch.begin() + b.begin, in_branch.begin() + b.end, true);
-  }
-  for (index_t s = 0; s < plan.fronts(); ++s) {
-    if (!in_branch[s]) schedule.top.push_back(s);
+  if (least > most) take_cut(plan, tree, thriftiest, tuning, schedule);
+  for (index_t s = 0; s < plan.fronts(); ++s)
     schedule.largest_rows = std::max(schedule.largest_rows, plan.row_count(s));
-  }
-  place_updates(plan, tree, schedule);
   find_runs(plan, schedule);
-  sort_entries(plan, schedule);
+  schedule.entries = entries_by_front(plan);
   schedule.first_child = std::move(tree.first_child);
   schedule.next_sibling = std::move(tree.next_sibling);
   return schedule;

@@ -2,7 +2,8 @@
 // all that a factorization would otherwise decide while it runs. Plain data, independent of scalar.
 #pragma once
 
-#include <sparse/plan.hpp>
+#include <core/tuning.hpp>
+#include <sparse/entries.hpp>
 
 namespace trifactor::sparse {
 
@@ -38,15 +39,15 @@ struct Schedule {
   std::vector<index_t> run_start;  // fronts + 1, into runs
   std::vector<Run> runs;
 
-  // The given values by front: value entry_source[k] is added to factor[entry_target[k]]; ~ means conjugated.
-  std::vector<index_t> entry_start;  // fronts + 1
-  std::vector<index_t> entry_source, entry_target;
+  Entries entries;
 
   /// Of the arrays above.
   std::size_t bytes() const;
 };
 
-/// The schedule for so many threads. With one, everything is `top` and work_entries is the plan's stack_entries.
-Schedule make_schedule(const Plan&, int threads);
+/// The schedule for so many threads. With one, everything is `top` and work_entries is the plan's stack_entries. With
+/// more, the fastest way counts that keeps within tuning.most_updates percent of the factor, or else the one that takes
+/// least.
+Schedule make_schedule(const Plan&, int threads, const core::SparseTuning& = {});
 
 }  // namespace trifactor::sparse

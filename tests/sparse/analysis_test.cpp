@@ -8,11 +8,25 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <new>
 #include <numeric>
 #include <random>
 #include <set>
 #include <thread>
+
+// A new that pretends to fail. METIS and AMD have memory of their own.
+static thread_local long allocations_left = -1;  // until one fails; negative: none does
+
+// Not inline: the compiler would see malloc and free where it looks for new and delete.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (allocations_left-- == 0) throw std::bad_alloc();
+  if (void* p = std::malloc(bytes ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace trifactor::sparse {
 namespace {
@@ -617,6 +631,28 @@ TEST(MalformedPatterns, AreNamedWithTheValueAndTheRule) {
             "analyze: pattern.index[1] in row 0 = 2 must lie in the lower triangle, which alone is promised");
   EXPECT_EQ(with([](P& p, V&, V&) { p.stored = Stored::Upper; }),
             "analyze: pattern.index[1] in column 0 = 2 must lie in the upper triangle, which alone is promised");
+}
+
+TEST(Memory, EveryAllocationOfTheAnalysisMayFail) {
+  const auto arrays = arrays_of(square(12, 2));
+  for (const Ordering ordering : {Ordering::Natural, Ordering::Amd, Ordering::Metis, Ordering::Auto}) {
+    analyze(arrays.pattern, {.ordering = ordering});  // what is made once, such as the table of tuning rows, is there
+    long k = 0;
+    for (bool done = false; !done; ++k) {
+      ASSERT_LT(k, 10000);
+      allocations_left = k;
+      try {
+        analyze(arrays.pattern, {.ordering = ordering});
+        done = true;
+      } catch (const OutOfMemory&) {
+      } catch (...) {
+        allocations_left = -1;
+        FAIL() << "another exception at allocation " << k;
+      }
+      allocations_left = -1;
+    }
+    EXPECT_GT(k, 20);
+  }
 }
 
 TEST(MalformedOptions, AreNamedWithTheValueAndTheRule) {

@@ -13,12 +13,51 @@ namespace {
 constexpr Stored all_stored[] = {Stored::Lower, Stored::Upper, Stored::Full};
 constexpr Ordering orderings[] = {Ordering::Natural, Ordering::Amd, Ordering::Metis};
 
-template <class T>
-class SparseCholeskyTest : public ::testing::Test {
- protected:
-  Random random;
-  Queue q = Queue::host();
+/// The queues that a property is to hold on: on the host, with any number of threads.
+std::vector<Queue> queues(std::initializer_list<int> threads) {
+  std::vector<Queue> all;
+  if (on_cuda())
+    all.push_back(test_queue());
+  else
+    for (int t : threads) all.push_back(Queue::host(t));
+  return all;
+}
 
+/// Whether tuning rows for the host ask for the way that CUDA queues go.
+bool by_level() {
+  const char* rows = std::getenv("TRIFACTOR_TUNING");
+  return on_cuda() || (rows && *rows);
+}
+
+// Values and right-hand sides are in the queue's memory.
+template <class T>
+index_t try_factor(Queue& q, SparseCholesky<T>& F, const std::vector<T>& values, real_t<T> shift = 0) {
+  const DeviceArray<T> on_device(q, values);
+  return F.try_factor(std::span<const T>(on_device.data(), values.size()), shift);
+}
+template <class T>
+void factor(Queue& q, SparseCholesky<T>& F, const std::vector<T>& values, real_t<T> shift = 0) {
+  const DeviceArray<T> on_device(q, values);
+  F.factor(std::span<const T>(on_device.data(), values.size()), shift);
+}
+template <class T>
+void solve(Queue& q, const SparseCholesky<T>& F, HostMatrix<T>& X, SparsePart part = SparsePart::All) {
+  const DeviceMatrix<T> on_device(q, X);
+  F.solve(on_device.view(), part);
+  X = on_device.download();
+}
+template <class T>
+Refinement<T> solve_refined(Queue& q, const SparseCholesky<T>& F, const std::vector<T>& values, HostMatrix<T>& X) {
+  const DeviceArray<T> values_there(q, values);
+  const DeviceMatrix<T> on_device(q, X);
+  const auto result = F.solve_refined(std::span<const T>(values_there.data(), values.size()), on_device.view());
+  X = on_device.download();
+  return result;
+}
+
+template <class T>
+class SparseCholeskyTest : public DeviceTest {
+ protected:
   /// P^T L as a full matrix, whose product with its adjoint is A.
   HostMatrix<T> factor_of(const SparseCholesky<T>& F) {
     const auto L = F.lower();
@@ -69,12 +108,12 @@ TYPED_TEST(SparseCholeskyTest, FactorsAndSolvesEveryShape) {
         const auto given = A.stored(stored);
         SparseCholesky<T> F(this->q, analyze(given.pattern(), {.ordering = ordering}));
         EXPECT_EQ(F.info(), -1);
-        F.factor(given.values);
+        factor(this->q, F, given.values);
         this->expect_right(A, F);
         for (index_t k : {1, 2, 7, 35}) {
           const auto B = random_matrix<T>(this->random, A.n, k, 2);
           auto X = B;
-          F.solve(X.view());
+          solve(this->q, F, X);
           EXPECT_TRUE(same_frame(B, X)) << "wrote outside B";
           EXPECT_LT(A.solve_ratio(X, B), threshold) << k << " right-hand sides";
         }
@@ -86,16 +125,15 @@ TYPED_TEST(SparseCholeskyTest, FactorsWithBranchesOnAnyNumberOfThreads) {
   using T = TypeParam;
   for (const auto& A : {poisson3d<T>(this->random, 14), poisson2d<T>(this->random, 60),
                         banded<T>(this->random, 3000, 9), disconnected<T>(this->random, 40, 60)})
-    for (int threads : {1, 2, 3, 5}) {
-      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " threads=" << threads);
-      Queue q = Queue::host(threads);
+    for (Queue& q : queues({1, 2, 3, 5})) {
+      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n);
       const auto given = A.stored(Stored::Lower);
       SparseCholesky<T> F(q, analyze(given.pattern()));
-      F.factor(given.values);
+      factor(q, F, given.values);
       for (index_t k : {1, 5, 40}) {
         const auto B = random_matrix<T>(this->random, A.n, k);
         auto X = B;
-        F.solve(X.view());
+        solve(q, F, X);
         EXPECT_LT(A.solve_ratio(X, B), threshold) << k << " right-hand sides";
       }
     }
@@ -106,7 +144,7 @@ TYPED_TEST(SparseCholeskyTest, SolvesInParts) {
   const auto A = poisson2d<T>(this->random, 9);
   const auto given = A.stored(Stored::Upper);
   SparseCholesky<T> F(this->q, analyze(given.pattern()));
-  F.factor(given.values);
+  factor(this->q, F, given.values);
   const auto G = this->factor_of(F);  // P^T L
   const auto& p = F.plan().permutation();
   HostMatrix<T> L(A.n, A.n);
@@ -115,22 +153,22 @@ TYPED_TEST(SparseCholeskyTest, SolvesInParts) {
   const auto B = random_matrix<T>(this->random, A.n, 3);
 
   auto X = B;
-  F.solve(X.view(), SparsePart::Permute);
+  solve(this->q, F, X, SparsePart::Permute);
   for (index_t c = 0; c < 3; ++c)
     for (index_t i = 0; i < A.n; ++i) ASSERT_EQ(X(i, c), B(p[i], c));
-  F.solve(X.view(), SparsePart::PermuteBack);
+  solve(this->q, F, X, SparsePart::PermuteBack);
   EXPECT_TRUE(same_bits(X, B));
-  F.solve(X.view(), SparsePart::Lower);
+  solve(this->q, F, X, SparsePart::Lower);
   EXPECT_LT(solve_ratio(Op::None, L, X, B), threshold);
   X = B;
-  F.solve(X.view(), SparsePart::LowerAdjoint);
+  solve(this->q, F, X, SparsePart::LowerAdjoint);
   EXPECT_LT(solve_ratio(Op::ConjTranspose, L, X, B), threshold);
 
   X = B;
   auto Y = B;
   for (SparsePart part : {SparsePart::Permute, SparsePart::Lower, SparsePart::LowerAdjoint, SparsePart::PermuteBack})
-    F.solve(X.view(), part);
-  F.solve(Y.view());
+    solve(this->q, F, X, part);
+  solve(this->q, F, Y);
   EXPECT_TRUE(same_bits(X, Y));
 }
 
@@ -146,15 +184,15 @@ TYPED_TEST(SparseCholeskyTest, ReportsTheColumnThatFails) {
         SparseCholesky<T> F(this->q, analyze(given.pattern(), {.ordering = ordering}));
         const T good = given.at(bad, bad);
         given.at(bad, bad) = T(value);
-        EXPECT_EQ(F.try_factor(given.values), bad + 1);
+        EXPECT_EQ(try_factor(this->q, F, given.values), bad + 1);
         EXPECT_EQ(F.info(), bad + 1);
         try {
-          F.factor(given.values);
+          factor(this->q, F, given.values);
           ADD_FAILURE() << "no exception";
         } catch (const NotPositiveDefinite& e) { EXPECT_EQ(e.order(), bad + 1); }
         EXPECT_THROW(F.log_det(), InvalidArgument);
         given.at(bad, bad) = good;
-        F.factor(given.values);
+        factor(this->q, F, given.values);
         this->expect_right(A, F);
       }
 }
@@ -171,11 +209,10 @@ TYPED_TEST(SparseCholeskyTest, ReportsTheSameColumnWithAnyNumberOfThreads) {
     index_t first = A.n;
     for (index_t j = A.n - 1; j >= 0; --j)
       if (plan->permutation()[j] == a || plan->permutation()[j] == b) first = plan->permutation()[j];
-    for (int threads : {1, 2, 4}) {
-      Queue q = Queue::host(threads);
+    for (Queue& q : queues({1, 2, 4})) {
       SparseCholesky<T> F(q, plan);
-      EXPECT_EQ(F.try_factor(values.values), first + 1);
-      EXPECT_EQ(F.try_factor(given.values), 0);
+      EXPECT_EQ(try_factor(q, F, values.values), first + 1);
+      EXPECT_EQ(try_factor(q, F, given.values), 0);
     }
   }
 }
@@ -185,38 +222,61 @@ TYPED_TEST(SparseCholeskyTest, AddsAShift) {
   const auto A = poisson2d<T>(this->random, 8);
   const auto given = A.stored(Stored::Full);
   SparseCholesky<T> F(this->q, analyze(given.pattern()));
-  EXPECT_NE(F.try_factor(given.values, real_t<T>(-100)), 0);
-  F.factor(given.values, real_t<T>(2.5));
+  EXPECT_NE(try_factor(this->q, F, given.values, real_t<T>(-100)), 0);
+  factor(this->q, F, given.values, real_t<T>(2.5));
   this->expect_right(A, F, 2.5);
-  F.factor(given.values);
+  factor(this->q, F, given.values);
   this->expect_right(A, F);
 }
 
 TYPED_TEST(SparseCholeskyTest, RefactorsWithoutAllocatingAndTheSameBits) {
   using T = TypeParam;
-  for (int threads : {1, 2, 3}) {
-    Queue q = Queue::host(threads);
+  for (Queue& q : queues({1, 2, 3})) {
     const auto A = poisson3d<T>(this->random, 12), other = A.with_new_values(this->random);
-    const auto first = A.stored(Stored::Lower), second = other.stored(Stored::Lower);
-    SparseCholesky<T> F(q, analyze(first.pattern()));
+    const auto given = A.stored(Stored::Lower);
+    const DeviceArray<T> first(q, given.values), second(q, other.stored(Stored::Lower).values);
+    const auto span = [&](const DeviceArray<T>& values) {
+      return std::span<const T>(values.data(), given.values.size());
+    };
+    SparseCholesky<T> F(q, analyze(given.pattern()));
     const auto B = random_matrix<T>(this->random, A.n, 1);
-    auto X = B, Y = B;
+    DeviceMatrix<T> X(q, B), Y(q, B);
     const index_t before = testing::allocation_count();
-    F.factor(first.values);
+    F.factor(span(first));
+    EXPECT_EQ(testing::path_taken(), by_level() ? "levels" : "branches");
     F.solve(X.view());
     EXPECT_EQ(testing::allocation_count(), before);
     const auto L = F.lower();
-    F.factor(second.values);
-    Y = B;
+    F.factor(span(second));
     F.solve(Y.view());
-    EXPECT_LT(other.solve_ratio(Y, B), threshold);
-    F.factor(first.values);
-    Y = B;
+    EXPECT_LT(other.solve_ratio(Y.download(), B), threshold);
+    F.factor(span(first));
+    Y.upload(B);
     F.solve(Y.view());
     EXPECT_EQ(testing::allocation_count(), before);
-    EXPECT_TRUE(same_bits(X, Y));
+    EXPECT_TRUE(same_bits(X.download(), Y.download()));
     EXPECT_EQ(L.values, F.lower().values);
   }
+}
+
+/// What is allocated is what was predicted, to the byte.
+TYPED_TEST(SparseCholeskyTest, TakesTheMemoryThatItPredicted) {
+  using T = TypeParam;
+  for (const auto& A : this->shapes())
+    for (Queue& q : queues({1, 2, 4})) {
+      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n);
+      const auto given = A.stored(Stored::Lower);
+      const auto plan = analyze(given.pattern());
+      const SparseMemory predicted = SparseCholesky<T>::memory(q, *plan);
+      const std::size_t before = testing::allocated_bytes();
+      SparseCholesky<T> F(q, plan);
+      const std::size_t taken = testing::allocated_bytes() - before;
+      EXPECT_EQ(F.memory().total(), predicted.total());
+      factor(q, F, given.values);
+      EXPECT_EQ(F.memory().total(), predicted.total());
+      // The host's lists are vectors, which are not counted.
+      EXPECT_EQ(taken, predicted.total() - (testing::path_taken() == "branches" ? predicted.lists : 0));
+    }
 }
 
 TYPED_TEST(SparseCholeskyTest, ManyThreadsShareAPlan) {
@@ -229,14 +289,14 @@ TYPED_TEST(SparseCholeskyTest, ManyThreadsShareAPlan) {
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
       Random random(test_seed() + std::uint64_t(t));
-      Queue q = Queue::host(1 + t % 2);
+      Queue q = on_cuda() ? test_queue() : Queue::host(1 + t % 2);
       SparseCholesky<T> F(q, plan);
       const auto mine = A.with_new_values(random);
       const auto B = random_matrix<T>(random, A.n, 2);
       for (int k = 0; k < 5; ++k) {
-        F.factor(mine.stored(Stored::Lower).values);
+        factor(q, F, mine.stored(Stored::Lower).values);
         auto X = B;
-        F.solve(X.view());
+        solve(q, F, X);
         ratios[t] = mine.solve_ratio(X, B);
       }
     });
@@ -249,7 +309,7 @@ TYPED_TEST(SparseCholeskyTest, KnowsItsDeterminantAndDiagonal) {
   const auto A = random_pattern<T>(this->random, 60, 3);
   const auto given = A.stored(Stored::Lower);
   SparseCholesky<T> F(this->q, analyze(given.pattern()));
-  F.factor(given.values);
+  factor(this->q, F, given.values);
   const auto L = F.lower();
   const auto d = F.diagonal();
   ASSERT_EQ(index_t(d.size()), A.n);
@@ -267,20 +327,42 @@ TYPED_TEST(SparseCholeskyTest, RefinesToWorkingAccuracy) {
   const auto A = poisson2d<T>(this->random, 20);
   const auto given = A.stored(Stored::Full);
   SparseCholesky<T> F(this->q, analyze(given.pattern()));
-  F.factor(given.values);
+  factor(this->q, F, given.values);
   const auto B = random_matrix<T>(this->random, A.n, 3, 1);
   auto X = B;
-  const auto refined = F.solve_refined(given.values, X.view());
+  const auto refined = solve_refined(this->q, F, given.values, X);
   EXPECT_LE(refined.backward_error, 8 * eps<T>);
   EXPECT_LT(A.solve_ratio(X, B), 10);
   EXPECT_TRUE(same_frame(B, X));
   // With the factor of a nearby matrix, refinement still solves with the one whose values are given.
   auto nearby = given;
   for (auto& v : nearby.values) v *= real_t<T>(1.01);
-  F.factor(nearby.values);
+  factor(this->q, F, nearby.values);
   X = B;
-  EXPECT_LE(F.solve_refined(given.values, X.view()).backward_error, 8 * eps<T>);
+  EXPECT_LE(solve_refined(this->q, F, given.values, X).backward_error, 8 * eps<T>);
   EXPECT_LT(A.solve_ratio(X, B), 10);
+}
+
+TYPED_TEST(SparseCholeskyTest, AFullMatrixIsRecognisedByItsValues) {
+  using T = TypeParam;
+  for (const auto& A : this->shapes()) {
+    auto full = A.stored(Stored::Full);
+    const auto hermitian = [&] { return is_hermitian<T>(full.pattern(), full.values); };
+    EXPECT_TRUE(hermitian()) << A.name << " n=" << A.n;
+    for (index_t j = 0; j < A.n; ++j)
+      for (index_t k = full.start[j]; k < full.start[j + 1]; ++k) {
+        const T before = full.values[k];
+        full.values[k] += T(1);
+        EXPECT_EQ(hermitian(), full.index[k] == j);
+        full.values[k] = before;
+        k += this->random.integer(0, 40);
+      }
+  }
+  StoredMatrix<T> A{2, Stored::Full, {0, 1, 2}, {1, 1}, {T(1), T(2)}};
+  EXPECT_FALSE(is_hermitian<T>(A.pattern(), A.values)) << "the mirror image is not stored";
+  A = {1, Stored::Full, {0, 2}, {0, 0}, {T(1), T(2)}};
+  EXPECT_TRUE(is_hermitian<T>(A.pattern(), A.values));
+  EXPECT_THROW(is_hermitian<T>(A.pattern(), std::span(A.values).first(1)), InvalidArgument);
 }
 
 TYPED_TEST(SparseCholeskyTest, RefusesWhatDoesNotFit) {
@@ -289,15 +371,15 @@ TYPED_TEST(SparseCholeskyTest, RefusesWhatDoesNotFit) {
   const auto given = A.stored(Stored::Lower);
   SparseCholesky<T> F(this->q, analyze(given.pattern()));
   auto X = random_matrix<T>(this->random, 10, 1);
-  EXPECT_THROW(F.solve(X.view()), InvalidArgument) << "nothing factored";
+  EXPECT_THROW(solve(this->q, F, X), InvalidArgument) << "nothing factored";
   EXPECT_THROW(F.factor(std::span(given.values).first(3)), InvalidArgument);
-  F.factor(given.values);
+  factor(this->q, F, given.values);
   auto Y = random_matrix<T>(this->random, 9, 1);
   EXPECT_THROW(F.solve(Y.view()), InvalidArgument);
   EXPECT_THROW(F.solve(std::vector<T>(11)), InvalidArgument);
   EXPECT_THROW(SparseCholesky<T>(this->q, nullptr), InvalidArgument);
   auto moved = std::move(F);
-  moved.solve(X.view());
+  solve(this->q, moved, X);
 }
 
 TYPED_TEST(SparseCholeskyTest, SurvivesEveryAllocationThatFails) {
@@ -311,8 +393,8 @@ TYPED_TEST(SparseCholeskyTest, SurvivesEveryAllocationThatFails) {
     try {
       SparseCholesky<T> F(this->q, plan);
       auto X = random_matrix<T>(this->random, A.n, 5);
-      F.factor(given.values);
-      F.solve(X.view());
+      factor(this->q, F, given.values);
+      solve(this->q, F, X);
       testing::fail_allocation(0);
       break;
     } catch (const OutOfMemory&) { testing::fail_allocation(0); }

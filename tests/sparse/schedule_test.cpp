@@ -1,9 +1,12 @@
-// The schedule of the host: every front once, children first, and update matrices that never share memory while both
-// live.
+// The schedule of the host and the levels of an engine: every front once, children first, and update matrices that
+// never share memory while both live.
 #include <sparse/matrices.hpp>
+#include <sparse/levels.hpp>
 #include <sparse/schedule.hpp>
 
+#include <map>
 #include <set>
+#include <utility>
 
 namespace trifactor::test {
 namespace {
@@ -67,6 +70,7 @@ TEST(Schedule, UpdateMatricesDoNotOverlapWhileTheyLive) {
       for (const index_t s : schedule.top) memory.pass(s);
       EXPECT_TRUE(memory.all_done());
       if (threads == 1) { EXPECT_EQ(schedule.work_entries, plan.stack_entries); }
+      if (threads == 2 && plan.n > 100) { EXPECT_LE(schedule.work_entries, plan.factor_entries); }
       if (A.name.starts_with("poisson") && threads > 1) { EXPECT_FALSE(schedule.branches.empty()); }
     }
 }
@@ -84,15 +88,94 @@ TEST(Schedule, RunsAndEntriesSayWhatThePlanSays) {
       expected.assign(plan.place.begin() + plan.row_start[s] + plan.col_count(s),
                       plan.place.begin() + plan.row_start[s + 1]);
       ASSERT_EQ(places, expected) << "front " << s;
-      for (index_t k = schedule.entry_start[s]; k < schedule.entry_start[s + 1]; ++k) {
-        const index_t target = schedule.entry_target[k], at = target < 0 ? ~target : target;
-        ASSERT_EQ(target, plan.target[schedule.entry_source[k]]);
+      for (index_t k = schedule.entries.start[s]; k < schedule.entries.start[s + 1]; ++k) {
+        const index_t target = schedule.entries.target[k], at = target < 0 ? ~target : target;
+        ASSERT_EQ(target, plan.target[schedule.entries.source[k]]);
         ASSERT_TRUE(plan.factor_start[s] <= at && at < plan.factor_start[s + 1]);
       }
     }
     index_t somewhere = 0;
     for (const index_t target : plan.target) somewhere += target != Plan::nowhere;
-    EXPECT_EQ(index_t(schedule.entry_source.size()), somewhere);
+    EXPECT_EQ(index_t(schedule.entries.source.size()), somewhere);
+  }
+}
+
+TEST(Levels, ChildrenLieInTheLevelBeforeAndUpdateMatricesDoNotOverlap) {
+  Random random;
+  for (const auto& A : matrices(random))
+    for (const auto& tuning : {core::SparseTuning{}, core::SparseTuning{.alone = 8, .alone_below = 16}}) {
+      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " alone=" << tuning.alone);
+      const auto shared = analyze(A.stored(Stored::Lower).pattern());
+      const Plan& plan = shared->data();
+      const sparse::Levels levels = sparse::make_levels(plan, tuning);
+      std::map<index_t, std::size_t> level_of;  // by the plan's number
+      std::vector<std::pair<index_t, index_t>> before, here;
+      for (std::size_t l = 0; l < levels.levels.size(); ++l) {
+        const sparse::Level& level = levels.levels[l];
+        for (index_t g = level.begin; g < level.end; ++g) {
+          const sparse::Group& group = levels.groups[g];
+          EXPECT_EQ(group.begin, g == 0 ? 0 : levels.groups[g - 1].end);
+          for (index_t t = group.begin; t < group.end; ++t) {
+            const index_t s = levels.front[t], w = plan.col_count(s), below = plan.row_count(s) - w;
+            EXPECT_TRUE(level_of.emplace(s, l).second) << "front " << s << " twice";
+            EXPECT_TRUE(w <= group.columns && below <= group.below);
+            EXPECT_EQ(w > tuning.alone || below > tuning.alone_below, g >= level.alone);
+            if (below > 0) here.push_back({levels.update_at[t], levels.update_at[t] + below * below});
+          }
+        }
+        auto alive = before;
+        alive.insert(alive.end(), here.begin(), here.end());
+        std::sort(alive.begin(), alive.end());
+        for (std::size_t k = 0; k < alive.size(); ++k) {
+          ASSERT_GE(alive[k].first, k == 0 ? 0 : alive[k - 1].second);
+          ASSERT_LE(alive[k].second, levels.update_entries);
+        }
+        before = std::exchange(here, {});
+      }
+      ASSERT_EQ(index_t(level_of.size()), plan.fronts());
+      for (index_t s = 0; s < plan.fronts(); ++s)
+        if (plan.parent[s] >= 0) { EXPECT_EQ(level_of[s] + 1, level_of[plan.parent[s]]); }
+    }
+}
+
+TEST(Levels, ListsSayWhatThePlanSays) {
+  Random random;
+  for (const auto& A : matrices(random)) {
+    const auto shared = analyze(A.stored(Stored::Full).pattern());
+    const Plan& plan = shared->data();
+    const sparse::Levels levels = sparse::make_levels(plan, {});
+    std::vector<index_t> row(levels.lines());  // of the factor, for each line
+    for (index_t t = 0; t < plan.fronts(); ++t)
+      for (index_t i = 0; i < levels.rows[t]; ++i) {
+        const index_t line = levels.line_start[t] + i;
+        row[line] = plan.rows[plan.row_start[levels.front[t]] + i];
+        EXPECT_EQ(levels.line_front[line], t);
+        if (i < levels.columns[t]) { EXPECT_EQ(levels.line[row[line]], line); }
+      }
+    std::multiset<std::pair<int, int>> down, up;
+    for (index_t line = 0; line < levels.lines(); ++line) {
+      if (levels.parent_line[line] >= 0) {
+        down.insert({levels.parent_line[line], int(line)});
+        EXPECT_EQ(row[levels.parent_line[line]], row[line]);
+      }
+      for (index_t k = levels.child_start[line]; k < levels.child_start[line + 1]; ++k)
+        up.insert({int(line), levels.child_line[k]});
+    }
+    EXPECT_EQ(down, up);
+
+    std::multiset<std::pair<index_t, index_t>> targets, expected;  // target, source
+    for (index_t j = 0; j < plan.n; ++j) {
+      const index_t t = levels.line_front[levels.line[j]], c = levels.line[j] - levels.line_start[t];
+      for (index_t k = levels.entry_start[j]; k < levels.entry_start[j + 1]; ++k) {
+        const index_t at = levels.factor_at[t] + c * levels.rows[t] + levels.entry_row[k];
+        const index_t source = levels.entry_source[k];
+        targets.insert({source < 0 ? ~at : at, source < 0 ? ~source : source});
+        if (k > levels.entry_start[j]) { EXPECT_LE(levels.entry_row[k - 1], levels.entry_row[k]); }
+      }
+    }
+    for (std::size_t k = 0; k < plan.target.size(); ++k)
+      if (plan.target[k] != Plan::nowhere) expected.insert({plan.target[k], index_t(k)});
+    EXPECT_EQ(targets, expected);
   }
 }
 

@@ -1,0 +1,129 @@
+// SparseCholesky on the host's own routines: memory and permutations around them.
+#include <api/sparse_numeric.hpp>
+#include <core/path.hpp>
+#include <host/sparse.hpp>
+
+#include <algorithm>
+
+namespace trifactor::api {
+
+namespace {
+
+using core::conj;
+using core::Real;
+using sparse::Plan;
+
+template <class T>
+class ByBranches final : public SparseNumeric<T> {
+ public:
+  ByBranches(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning)
+      : queue_(std::move(queue)),
+        plan_(plan),
+        tuning_(tuning),
+        schedule_(sparse::make_schedule(plan, queue_->host.threads(), tuning)) {}
+
+  SparseMemory memory() const override {
+    const auto bytes = [](index_t entries) { return std::size_t(entries) * sizeof(T); };
+    return {bytes(plan_.factor_entries), bytes(schedule_.work_entries), schedule_.bytes(),
+            bytes(std::max(vectors_.size(), vector_entries(1))), 0};
+  }
+  void allocate() override {
+    factor_ = Buffer<T>(queue_, plan_.factor_entries);
+    updates_ = Buffer<T>(queue_, schedule_.work_entries);
+    vectors_ = Buffer<T>(queue_, vector_entries(1));
+  }
+
+  index_t factor(const T* values, Real<T> shift) override {
+    core::set_path("branches");
+    return host::sparse_factor(data(), values, shift, updates_.data());
+  }
+
+  void solve(MatrixView<T> B, SparsePart part) override {
+    const bool all = part == SparsePart::All;
+    for (index_t done = 0; done < B.cols; done += tuning_.at_once) {
+      const auto some = B.block(0, done, plan_.n, std::min(tuning_.at_once, B.cols - done));
+      const index_t k = some.cols;
+      T* X = vectors_for(k);
+      T* scratch = X + plan_.n * k;
+      take(some, X, all || part == SparsePart::Permute);
+      if (all || part == SparsePart::Lower) host::sparse_forward(data(), k, X, scratch);
+      if (all || part == SparsePart::LowerAdjoint) host::sparse_backward(data(), k, X, scratch);
+      give(some, X, all || part == SparsePart::PermuteBack);
+    }
+  }
+
+  typename SparseNumeric<T>::Refined refine(const T* values, Real<T> shift, MatrixView<T> column) override {
+    const index_t n = plan_.n;
+    Buffer<T> b(n), x(n), best(n);
+    Buffer<Real<T>> size(n);
+    T* r = vectors_for(1);
+    take(column, b.data(), true);
+    std::fill_n(x.data(), n, T(0));
+    std::copy_n(b.data(), n, r);
+    const auto step = [&] {
+      host::sparse_forward(data(), 1, r, r + n);
+      host::sparse_backward(data(), 1, r, r + n);
+      for (index_t i = 0; i < n; ++i) x.data()[i] += r[i];
+      host::sparse_residual(data(), values, shift, b.data(), x.data(), r, size.data());
+      Real<T> error = 0;
+      for (index_t i = 0; i < n; ++i) {
+        const Real<T> e = size.data()[i] == 0 ? Real<T>(0) : core::abs1(r[i]) / size.data()[i];
+        if (!(e <= error)) error = e;  // a NaN stays
+      }
+      return error;
+    };
+    const auto result = refined<T>(step, [&] { std::copy_n(x.data(), n, best.data()); });
+    give(column, result.error < std::numeric_limits<Real<T>>::infinity() ? best.data() : x.data(), true);
+    return result;
+  }
+
+  void diagonal(T* out) override {
+    for (index_t s = 0; s < plan_.fronts(); ++s)
+      for (index_t c = 0; c < plan_.col_count(s); ++c)
+        *out++ = factor_.data()[plan_.factor_start[s] + c * (plan_.row_count(s) + 1)];
+  }
+  void copy_factor(T* out) override { std::copy_n(factor_.data(), factor_.size(), out); }
+
+ private:
+  host::SparseData<T> data() const { return {plan_, schedule_, tuning_, factor_.data()}; }
+
+  index_t vector_entries(index_t k) const { return plan_.n * k + host::sparse_solve_scratch(schedule_, plan_.n, k); }
+  /// X^H of k right-hand sides, and the scratch memory of solves behind it.
+  T* vectors_for(index_t k) {
+    if (vectors_.size() < vector_entries(k)) vectors_ = Buffer<T>(queue_, vector_entries(k));
+    return vectors_.data();
+  }
+
+  /// X^H, as the plan numbers its rows, from the columns of B; or without the permutation.
+  void take(MatrixView<T> B, T* X, bool permute) const {
+    const index_t k = B.cols;
+    for (index_t c = 0; c < k; ++c)
+      for (index_t i = 0; i < plan_.n; ++i) X[i * k + c] = conj(B(permute ? plan_.permutation[i] : i, c));
+  }
+  void give(MatrixView<T> B, const T* X, bool permute) const {
+    const index_t k = B.cols;
+    for (index_t c = 0; c < k; ++c)
+      for (index_t i = 0; i < plan_.n; ++i) B(permute ? plan_.permutation[i] : i, c) = conj(X[i * k + c]);
+  }
+
+  const std::shared_ptr<detail::QueueState> queue_;
+  const Plan& plan_;
+  const core::SparseTuning tuning_;
+  const sparse::Schedule schedule_;
+  Buffer<T> factor_, updates_, vectors_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<SparseNumeric<T>> sparse_by_branches(std::shared_ptr<detail::QueueState> queue, const Plan& plan,
+                                                     const core::SparseTuning& tuning) {
+  return std::make_unique<ByBranches<T>>(std::move(queue), plan, tuning);
+}
+
+#define TRIFACTOR_INSTANTIATE(T)                                                                                     \
+  template std::unique_ptr<SparseNumeric<T>> sparse_by_branches<T>(std::shared_ptr<detail::QueueState>, const Plan&, \
+                                                                   const core::SparseTuning&);
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+
+}  // namespace trifactor::api

@@ -1,0 +1,64 @@
+// The two ways through the numeric phases of a sparse factorization, behind one interface.
+#pragma once
+
+#include <api/queue_state.hpp>
+#include <core/tuning.hpp>
+#include <sparse/plan.hpp>
+#include <trifactor/sparse.hpp>
+
+#include <limits>
+
+namespace trifactor::api {
+
+/// The memory and the numeric phases of one SparseCholesky. Pointers are in the queue's memory; all calls but factor,
+/// diagonal and copy_factor are enqueued.
+template <class T>
+class SparseNumeric {
+ public:
+  virtual ~SparseNumeric() = default;
+
+  /// What allocate() will take, and what is taken now.
+  virtual SparseMemory memory() const = 0;
+  virtual void allocate() = 0;
+
+  /// Returns the first column, as the plan numbers them, whose pivot is not positive and finite; -1 if there is none.
+  virtual index_t factor(const T* values, core::Real<T> shift) = 0;
+  virtual void solve(MatrixView<T> B, SparsePart) = 0;
+
+  /// One right-hand side, with `values` and a shift of their own: x, and how good it is.
+  struct Refined {
+    int steps = 0;
+    core::Real<T> error = std::numeric_limits<core::Real<T>>::infinity();
+  };
+  virtual Refined refine(const T* values, core::Real<T> shift, MatrixView<T> column) = 0;
+
+  /// To the host's memory: the diagonal of the factor, and all of it as the plan stores it.
+  virtual void diagonal(T* out) = 0;
+  virtual void copy_factor(T* out) = 0;
+};
+
+/// By branches of the tree, with the host's own routines.
+template <class T>
+std::unique_ptr<SparseNumeric<T>> sparse_by_branches(std::shared_ptr<detail::QueueState>, const sparse::Plan&,
+                                                     const core::SparseTuning&);
+/// Level by level, with the operations of the queue's engine.
+template <class T>
+std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueState>, const sparse::Plan&,
+                                                  const core::SparseTuning&);
+
+/// Iterative refinement: step() solves with the residual, adds that to x and returns the error of the new x; keep()
+/// keeps x as the best so far.
+template <class T, class Step, class Keep>
+typename SparseNumeric<T>::Refined refined(Step step, Keep keep) {
+  using R = core::Real<T>;
+  constexpr int most_steps = 10;
+  typename SparseNumeric<T>::Refined best;
+  for (;; ++best.steps) {  // x is zero at first, so the first step is the solve itself
+    const R next = step();
+    const bool much_better = next < best.error / 2;
+    if (next < best.error) best.error = next, keep();
+    if (!much_better || next <= std::numeric_limits<R>::epsilon() / 2 || best.steps == most_steps) return best;
+  }
+}
+
+}  // namespace trifactor::api

@@ -1,0 +1,43 @@
+// Fronts: the lists of a sparse factorization by level as engines read them, in the engine's memory.
+#pragma once
+
+#include <core/batch.hpp>
+
+namespace trifactor::core {
+
+/// The dense blocks of a sparse factor, in the order in which they are factored. Front t has `columns[t]` columns of
+/// the factor and all its rows: its own columns first, then the rows below them. Its rows are *lines* line_start[t] to
+/// line_start[t + 1] - 1 in a numbering of the rows of all fronts. A line is also a column of the front's square: the
+/// first ones are columns of the factor, the others columns of the update matrix.
+struct Fronts {
+  index_t count = 0, lines = 0, n = 0;
+  // Of each front.
+  const int* columns = nullptr;
+  const int* line_start = nullptr;     // count + 1
+  const int* first = nullptr;          // its first column in the factor's own numbering
+  const index_t* factor_at = nullptr;  // (rows, columns), column-major without padding
+  const index_t* update_at = nullptr;  // (rows - columns)^2, likewise; only the lower triangle is used
+  // Of each line.
+  const int* front = nullptr;        // that it belongs to
+  const int* parent_line = nullptr;  // of a row below: the line of the parent that is the same row; else -1
+  const int* child_start = nullptr;  // lines + 1, into child_line: the lines of children that are the same row
+  const int* child_line = nullptr;
+  // Of each column of the factor.
+  const int* line = nullptr;              // of its front
+  const int* permutation = nullptr;       // its number in the matrix
+  const index_t* entry_start = nullptr;   // n + 1: the given values in it, ascending by row
+  const int* entry_row = nullptr;         // among the rows of its front
+  const index_t* entry_source = nullptr;  // the number of the value; ~ of it: conjugated
+
+  TF_HD index_t rows(index_t t) const { return line_start[t + 1] - line_start[t]; }
+};
+
+/// The matrix by rows, both triangles, in its own numbering: for residuals.
+struct MatrixRows {
+  index_t n = 0;
+  const index_t* start = nullptr;  // n + 1
+  const int* column = nullptr;
+  const index_t* source = nullptr;  // the number of the value; ~ of it: conjugated
+};
+
+}  // namespace trifactor::core
