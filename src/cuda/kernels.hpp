@@ -49,17 +49,25 @@ void launch_inverted(void* stream, int multiprocessors, Shape, Operand<T> A, con
 template <class T>
 void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lower_only, const int* info);
 
+// kernels/lu_rows.cuh: up to so many columns of a matrix of so many rows, a row to a thread. `resets`: info, first.
+template <class T>
+constexpr index_t lu_columns(index_t rows) {
+  const index_t bytes = rows <= 128 ? 512 : rows <= 512 ? 256 : rows <= 1024 ? 128 : 0;  // of a row, in registers
+  return bytes / index_t(sizeof(T));
+}
+template <class T>
+void launch_lu_rows(void* stream, Items<T> A, Pivots<int> pivots, int* info, bool resets);
+template <class T>
+void launch_swap_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
+
 // kernels/lu.cuh
 template <class T>
-void launch_lu(void* stream, Items<T> A, int* pivots, int* info, index_t first);
-template <class T>
-void launch_swap_rows(void* stream, Items<T> A, const int* pivots, index_t n, index_t offset, bool backward,
-                      const int* info);
+void launch_lu(void* stream, Items<T> A, Pivots<int> pivots, int* info);
 // A := P A or P^T A with the permutation p, through Y, which is as large as A. Two launches.
 template <class T>
 void launch_permute_rows(void* stream, Items<T> A, const int* p, bool backward, T* Y, const int* info);
 template <class T>
-void launch_lu_det(void* stream, Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
+void launch_lu_det(void* stream, Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs);
 
 // kernels/entries.cuh
 template <class T>
@@ -73,9 +81,15 @@ void launch_set_identity(void* stream, Items<T> A, const int* info);
 template <class T>
 void launch_mirror_lower(void* stream, Items<T> A, const int* info);
 template <class T>
+void launch_keep_lower(void* stream, Items<const T> A, T* kept, double* shifts);
+template <class T>
+void launch_shift_failed(void* stream, Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry,
+                         double* shifts);
+template <class T>
 void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, bool back);
 
 // permutation.cu
+void launch_take_retry(void* stream, index_t count, const int* retry, int* info);
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows);
 
 }  // namespace trifactor::cuda

@@ -110,9 +110,9 @@ template <class T>
 Job cholesky_inverse_job(Queue& q, Random& random, const char* name, Uplo uplo, index_t n) {
   auto d = std::make_shared<CholeskyData<T>>(q, random, uplo, n, n);
   return prepared({name, [d] { d->renew(true); },
-                   [d] { cholesky_inverse<T>(d->q, d->uplo, d->L.view(), d->X.view(), d->info.data()); },
+                   [d] { cholesky_inverse(d->q, d->uplo, d->L.view(), d->X.view(), d->info.data()); },
                    [d] { EXPECT_LT(inverse_ratio(d->A, d->X.download()), threshold); },
-                   [d] { return cholesky_inverse_scratch<T>(d->q, d->uplo, d->L.view(), d->X.view()); }});
+                   [d] { return cholesky_inverse_scratch(d->q, d->uplo, d->L.view(), d->X.view()); }});
 }
 
 template <class T>
@@ -203,7 +203,7 @@ template <class T>
 Job lu_inverse_job(Queue& q, Random& random, const char* name, index_t n) {
   auto d = std::make_shared<LuData<T>>(q, random, n, n);
   return prepared({name, [d] { d->renew(true); },
-                   [d] { lu_inverse<T>(d->q, d->F.view(), d->pivots.data(), d->X.view(), d->info.data()); },
+                   [d] { lu_inverse(d->q, d->F.view(), d->pivots.data(), d->X.view(), d->info.data()); },
                    [d] { EXPECT_LT(inverse_ratio(d->A, d->X.download()), threshold); }});
 }
 
@@ -211,7 +211,7 @@ template <class T>
 Job lu_det_job(Queue& q, Random& random, const char* name, index_t n) {
   auto d = std::make_shared<LuData<T>>(q, random, n, 1);
   return prepared({name, [d] { d->renew(true); },
-                   [d] { lu_det<T>(d->q, d->F.view(), d->pivots.data(), d->sign.data(), d->log_abs.data()); },
+                   [d] { lu_det(d->q, d->F.view(), d->pivots.data(), d->sign.data(), d->log_abs.data()); },
                    [d] {
                      double sum = 0;
                      for (index_t k = 0; k < d->n; ++k) sum += std::log(std::abs(widen(d->host.F(k, k))));

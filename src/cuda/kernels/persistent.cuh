@@ -321,6 +321,7 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
   extern __shared__ __align__(16) unsigned char raw[];
   __shared__ int ticket;
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + Shape::shared_size;
+  if (!g.resets && *g.info < 0) return;  // for all blocks alike: a failure is never negative
   if (blockIdx.x == 0) return factor_chain(g, shared, inverses);
   // Column j, of tiles or of squares: first what leads to the next diagonal tiles, then what lies below. Of tiles these
   // are (j+2, j), (j+2, j+1), (j+2, j+2); of squares the one next to the diagonal and the tiles of the next one on it.
