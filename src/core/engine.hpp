@@ -92,6 +92,9 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.lu_tile(A, pivots, info);
   // The widest window of so many rows that lu_tile is good for.
   { e.lu_tile_limit(A) } -> std::same_as<index_t>;
+  // The rows beside a panel as one operation, if the engine has one: lu_row_block(L, pivots, A, info) makes the pivots of L,
+  // the panel's triangle, in A, and solves with L in A's first rows. True when it was done.
+  { e.lu_row_block(C, read_pivots, A, read_info) } -> std::same_as<bool>;
   // Makes the next n interchanges, or takes them back: swap_rows(A, pivots, n, backward, info). Row 0 of A is row
   // pivots.first.
   e.swap_rows(A, read_pivots, k, flag, read_info);

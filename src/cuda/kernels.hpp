@@ -26,6 +26,11 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory
 template <class T>
 void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, const int* info);
+// The same for batches. With pivots (data may be null), the rows of B are exchanged first: as many rows of B are solved as
+// A has, and the others may be exchanged with them.
+inline constexpr index_t trsm_batch_limit = 32;
+template <class T>
+void launch_trsm_batch(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
 
 // kernels/sweep.cuh: one strided matrix, any number of right-hand sides but meant for few; so many bytes of scratch memory.
 template <class T>

@@ -66,15 +66,27 @@ cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const c64* 
 }  // namespace
 
 template <class T>
-index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>&) const {
-  return trsm_kernel_limit;
+index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>& B) const {
+  return B.count > 1 ? trsm_batch_limit : trsm_kernel_limit;
 }
 
 template <class T>
 void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   if (arena().planning() || B.rows == 0 || B.cols == 0 || B.count == 0) return;
   const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
-  launch_trsm(stream_, shape, A, B, info);
+  if (B.count > 1)
+    launch_trsm_batch(stream_, shape, A, B, Pivots<const int>{}, info);
+  else
+    launch_trsm(stream_, shape, A, B, info);
+}
+
+template <class T>
+bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
+  if (A.count == 1 || L.rows > trsm_batch_limit) return false;
+  if (arena().planning() || A.cols == 0) return true;
+  const Traced traced(*this, "lu_row_block", L.rows, A.cols, L.rows);
+  launch_trsm_batch(stream_, unit_lower, plain(L), A, pivots, info);
+  return true;
 }
 
 // Ways with scratch memory are for the main lane alone: both lanes take it from one arena, and what a lane gives back
@@ -149,6 +161,7 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   template index_t CudaEngine::inverses_size<T>(const Operand<T>&) const;                                     \
   template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*);                                          \
   template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const T*, index_t, Items<T>, const int*);     \
+  template bool CudaEngine::lu_row_block<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);         \
   template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);                            \
   template void CudaEngine::herk<T>(Items<const T>, Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

@@ -10,6 +10,14 @@ namespace trifactor::dense {
 // LU goes on where a pivot is zero, so operations skip by `skip` instead of info: items of a ragged batch whose sizes are
 // impossible. It is null for other batches.
 
+/// Columns beside a panel with the triangle L and so many pivots: A := P A, and its first rows := L^-1 times them.
+template <class T, EngineFor<T> E>
+void lu_row_block(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* skip) {
+  if (A.cols == 0 || e.lu_row_block(Items<const T>(L), pivots, A, skip)) return;
+  e.swap_rows(A, pivots, L.rows, false, skip);
+  trsm(e, unit_lower, plain(L), A.block(0, 0, L.rows, A.cols), skip);
+}
+
 /// The panel, halved down to `leaf` columns.
 template <class T, EngineFor<T> E>
 void lu_panel(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, index_t leaf) {
@@ -19,10 +27,9 @@ void lu_panel(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, 
   const index_t k = halve(min(m, n), leaf);
   auto left = A.block(0, 0, m, k), right = A.block(0, k, m, n - k);
   lu_panel(e, left, pivots, info, skip, leaf);
-  e.swap_rows(right, pivots, k, false, skip);
   auto A11 = A.block(0, 0, k, k), A12 = A.block(0, k, k, n - k);
   auto A21 = A.block(k, 0, m - k, k), A22 = A.block(k, k, m - k, n - k);
-  trsm(e, unit_lower, plain(A11), A12, skip);                // A12 := L11^-1 A12
+  lu_row_block(e, A11, pivots, right, skip);                 // A12 := L11^-1 A12, of the exchanged rows
   e.gemm(plain(A21), plain(A12), A22, skip);                 // A22 -= L21 A12
   lu_panel(e, A22, pivots.from(k), info, skip, leaf);
   e.swap_rows(A21, pivots.from(k), min(m, n) - k, false, skip);
@@ -41,14 +48,10 @@ void lu_blocked(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip
   for (index_t k = 0; k < all; k += nb) {
     const index_t w = min(nb, all - k), k1 = k + w, v = min(nb, all - k1);
     auto L11 = A.block(k, k, w, w), L21 = A.block(k1, k, m - k1, w);
-    const auto exchange = [&](index_t j, index_t cols) {
-      e.swap_rows(A.block(k, j, m - k, cols), pivots.from(k), w, false, skip);
-    };
     const auto update = [&](index_t j, index_t cols) {
       if (cols == 0) return;
       auto A12 = A.block(k, j, w, cols), A22 = A.block(k1, j, m - k1, cols);
-      exchange(j, cols);
-      trsm(e, unit_lower, plain(L11), A12, skip);            // A12 := L11^-1 A12
+      lu_row_block(e, L11, pivots.from(k), A.block(k, j, m - k, cols), skip);   // A12 := L11^-1 A12
       e.gemm(plain(L21), plain(A12), A22, skip);             // A22 -= L21 A12
     };
     update(k1, v);
@@ -56,7 +59,7 @@ void lu_blocked(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip
       next = A.block(k1, k1, m - k1, v);
       panel.begin(next, pivots.from(k1), info, k1, factor);
     }
-    exchange(0, k);
+    e.swap_rows(A.block(k, 0, m - k, k), pivots.from(k), w, false, skip);
     update(k1 + v, n - k1 - v);
     if (v > 0) panel.end(next, pivots.from(k1), info, k1, factor);
   }

@@ -77,6 +77,10 @@ class HostEngine {
     return std::numeric_limits<int>::max();
   }
   template <class T>
+  bool lu_row_block(Items<const T>, Pivots<const int>, Items<T>, const int*) {
+    return false;
+  }
+  template <class T>
   void swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
   template <class T>
   void log_det(Items<const T> L, Real<T>* out, const int* info);

@@ -3,6 +3,7 @@
 // there at the end. A step searches the column by votes, and hands the pivot row round through shared memory.
 #pragma once
 
+#include <cuda/kernels/interchange.cuh>
 #include <cuda/kernels/launch.cuh>
 
 namespace trifactor::cuda {
@@ -65,10 +66,13 @@ struct LaneGroup {
     return lanes == 32 ? ~0u : ((1u << lanes % 32) - 1) << (threadIdx.x % 32 / lanes * lanes);
   }
   __device__ static unsigned largest(unsigned x) {
-    if constexpr (lanes == 32) return __reduce_max_sync(~0u, x);
+    if constexpr (lanes == 32) {
+      return __reduce_max_sync(~0u, x);
+    } else {
 #pragma unroll
-    for (int half = lanes / 2; half > 0; half /= 2) x = max(x, __shfl_xor_sync(~0u, x, half));
-    return x;
+      for (int half = lanes / 2; half > 0; half /= 2) x = max(x, __shfl_xor_sync(~0u, x, half));
+      return x;
+    }
   }
   /// The lane of the group with the largest key, and among equals the one in the uppermost place; -1 where none of them
   /// is a candidate.
@@ -319,16 +323,8 @@ __global__ void __launch_bounds__(swap_threads)
       if (rank < size) partner[rank] = int(p[first + rank] - 1 - pivots.first);
       __syncthreads();  // the interchanges are there
       for (int t = rank; t < 2 * group; t += swap_threads) {
-        const int s = t % group;
-        int from = 0, to = 0;
-        if (s < size) {
-          from = to = t < group ? first + s : partner[s];
-          for (int i = 0; i < size; ++i) {  // back through the interchanges, the last one first
-            const int x = backward ? i : size - 1 - i, here = first + x, there = partner[x];
-            from = from == here ? there : from == there ? here : from;
-          }
-        }
-        target[t] = to, source[t] = from;
+        const int s = t % group, to = s >= size ? 0 : t < group ? first + s : partner[s];
+        target[t] = to, source[t] = s < size ? row_before(to, partner, first, size, backward) : to;
       }
       __syncthreads();  // the lists are complete
       for (index_t j0 = index_t(blockIdx.y) * swap_columns; j0 < a.cols; j0 += index_t(gridDim.y) * swap_columns)
@@ -348,12 +344,6 @@ __global__ void __launch_bounds__(swap_threads)
         }
     }
   }
-}
-
-/// Strips of columns that blocks share: one block takes all of an item where there are many items.
-inline unsigned strips_for(index_t count, index_t strips) {
-  constexpr index_t enough = 132 * 16;  // blocks
-  return unsigned(max(index_t(1), min(strips, min(ceil_div(enough, count), index_t(65535)))));
 }
 
 template <class T>
