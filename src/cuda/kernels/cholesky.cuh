@@ -1,58 +1,561 @@
-// Cholesky of tiles that fit in shared memory: several items to a block with a warp each, or one item to a block.
+// Cholesky of many matrices, a ladder of three bodies: several items to a warp, one to a warp or a few warps with the whole
+// triangle in registers, one to a block from the left with one block column in registers. Only the triangle is touched.
 #pragma once
 
+#include <cuda/kernels/async.cuh>
+#include <cuda/kernels/columns.cuh>
 #include <cuda/kernels/launch.cuh>
 #include <cuda/kernels/team.cuh>
-#include <tile/cholesky.hpp>
 
 namespace trifactor::cuda {
 
-/// One item by one team, staged through `shared`. Only the lower triangle is read and written.
-template <class Team, class T>
-__device__ void cholesky_item(const Team& team, const Items<T>& A, index_t b, int* info, index_t first, T* shared,
-                              int most) {
-  if (info[b] != 0) return;
-  const Tile<T> a = A.item(b);
-  const int n = int(a.rows);
-  const auto S = shared_tile(shared, n, n, most);  // (n, n)
-  copy_tile(team, a, S, a, true);
-  team.sync();  // the tile is complete in shared memory
-  const int failed = tile::cholesky(team, S);
-  copy_tile(team, S, a, a, true);
-  if (failed != 0 && team.rank() == 0) info[b] = int(first) + failed;
-  team.sync();  // the tile is written before the next item overwrites it
+/// Whether item b is to be factored. With `resets`, info is not read but decided: -1 for an impossible item.
+template <class T>
+__device__ bool wanted(const Items<T>& A, index_t b, const int* info, bool resets) {
+  return resets ? A.possible(b) && !(A.ragged() && A.item_rows[b] != A.item_cols[b]) : info[b] == 0;
+}
+/// What becomes of info[b]: `failed` is the order of the minor that is not positive definite, or 0.
+__device__ inline void report(int* info, index_t b, bool resets, index_t first, int failed) {
+  if (failed > 0) info[b] = int(first) + failed;
+  else if (resets) info[b] = 0;
 }
 
+/// A as it is, in global memory, but the compiler cannot compute addresses in it ahead of time and hold them in registers.
 template <class T>
-__global__ void __launch_bounds__(128) cholesky_warp_kernel(Items<T> A, int* info, index_t first, int most) {
-  extern __shared__ __align__(16) unsigned char raw[];
-  const int warps = int(blockDim.x) / 32, warp = int(threadIdx.x) / 32;
-  T* shared = reinterpret_cast<T*>(raw) + warp * (most + 1) * most;
-  for (index_t b = index_t(blockIdx.x) * warps + warp; b < A.count; b += index_t(gridDim.x) * warps)
-    cholesky_item(WarpTeam{}, A, b, info, first, shared, most);
+__device__ __forceinline__ Tile<T> afresh(Tile<T> A) {
+  asm volatile("" : "+l"(A.data), "+l"(A.row_stride), "+l"(A.col_stride));
+  __builtin_assume(__isGlobal(A.data));
+  return A;
+}
+template <class T>
+__device__ __forceinline__ Tile<T, int> afresh(Tile<T, int> A) {
+  return A;
 }
 
-template <class T>
-__global__ void __launch_bounds__(256) cholesky_block_kernel(Items<T> A, int* info, index_t first, int most) {
-  extern __shared__ __align__(16) unsigned char raw[];
-  for (index_t b = blockIdx.x; b < A.count; b += gridDim.x)
-    cholesky_item(BlockTeam{}, A, b, info, first, reinterpret_cast<T*>(raw), most);
-}
+// ---- several items to a warp: a row to a lane ----
 
-template <class T>
-void launch_cholesky(void* stream, Items<T> A, int* info, index_t first) {
-  const int most = int(A.rows);
-  const std::size_t bytes = std::size_t(most + 1) * std::size_t(most) * sizeof(T);
-  if (most <= 32) {
-    constexpr int warps = 4;
-    launch(stream, cholesky_warp_kernel<T>, grid_for(ceil_div(A.count, warps)), 32 * warps, warps * bytes, A, info,
-           first, most);
+template <class T, int width>
+struct SmallShape {
+  static constexpr int threads = 128, items = threads / width;
+  static constexpr int pitch = width + 1;
+  static constexpr int scratch = ColumnScratch<T, width>::size;
+  static constexpr int turned = width * pitch;  // entries of an item that is transposed through shared memory
+};
+
+/// Factors one item of order n by `width` lanes. Returns 0, the failed column + 1, or -1 without having written when this
+/// wants care. All lanes of a warp come here together, those without work with n = 0.
+template <bool careful, class T, int width>
+__device__ __forceinline__ int factor_small(const Tile<T>& given, int n, bool writes, T* scratch, T* turned) {
+  using Shape = SmallShape<T, width>;
+  const int lane = int(threadIdx.x) % 32, row = lane % width;
+  const Tile<T> A = afresh(given);
+  const bool by_rows = A.row_stride != 1;  // an upper triangle: neighbours in memory lie along a row
+  const index_t step = by_rows ? A.row_stride : A.col_stride;
+  T* const column = A.data + row;
+  T a[width];
+  if (!by_rows) {
+#pragma unroll
+    for (int c = 0; c < width; ++c) a[c] = c <= row && row < n ? column[c * step] : T(c == row ? 1 : 0);
   } else {
-    launch(stream, cholesky_block_kernel<T>, grid_for(A.count), most <= 64 ? 128 : 256, bytes, A, info, first, most);
+#pragma unroll
+    for (int r = 0; r < width; ++r) turned[row * Shape::pitch + r] = row <= r && r < n ? column[r * step] : T(r == row ? 1 : 0);
+    __syncwarp();  // the triangle is there
+#pragma unroll
+    for (int c = 0; c < width; ++c) a[c] = turned[c * Shape::pitch + row];
+  }
+  const Real<T> pivot = factor_columns<careful, T, width>(a, row, true, scratch);
+  const unsigned group = ((1u << width) - 1) << (lane - row);
+  if (!careful && (__ballot_sync(~0u, !middling(pivot)) & group)) n = -1;
+  const int failed = __ffs(int((__ballot_sync(~0u, !good_pivot(pivot)) & group) >> (lane - row)));
+  if constexpr (is_complex<T>)
+#pragma unroll
+    for (int c = 0; c < width; ++c)
+      if (c == row) a[c] = T(real(a[c]));
+  if (!by_rows) {
+#pragma unroll
+    for (int c = 0; c < width; ++c)
+      if (writes && c <= row && row < n) column[c * step] = a[c];
+  } else {
+#pragma unroll
+    for (int c = 0; c < width; ++c) turned[c * Shape::pitch + row] = a[c];
+    __syncwarp();  // the factor is there
+#pragma unroll
+    for (int r = 0; r < width; ++r)
+      if (writes && row <= r && r < n) column[r * step] = turned[row * Shape::pitch + r];
+  }
+  return n < 0 ? -1 : failed;
+}
+/// Apart, so that its registers are not held in the usual case.
+template <class T, int width>
+__device__ __noinline__ int factor_small_carefully(Tile<T> A, int n, bool writes, T* scratch, T* turned) {
+  return factor_small<true, T, width>(A, n, writes, scratch, turned);
+}
+
+template <class T, int width>
+__global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 32 / int(sizeof(T)) : 1)
+    cholesky_small_kernel(Items<T> A, int* info, index_t first, bool resets) {
+  using Shape = SmallShape<T, width>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  const int group = int(threadIdx.x) / width;
+  T* scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
+  T* turned = reinterpret_cast<T*>(raw) + Shape::items * Shape::scratch + group * Shape::turned;
+  for (index_t b0 = index_t(blockIdx.x) * Shape::items; b0 < A.count; b0 += index_t(gridDim.x) * Shape::items) {
+    const index_t b = b0 + group;
+    const bool inside = b < A.count, own = inside && wanted(A, b, info, resets);
+    Tile<T> a{nullptr, 0, 0, A.is_flipped ? 2 : 1, 1};  // one way through the code for a warp
+    if (own) a = A.item(b);
+    const int n = int(a.rows);
+    int failed = factor_small<false, T, width>(a, n, true, scratch, turned);
+    if (__any_sync(~0u, failed < 0)) {
+      const int again = factor_small_carefully<T, width>(a, n, failed < 0, scratch, turned);
+      failed = failed < 0 ? again : failed;
+    }
+    if (inside && int(threadIdx.x) % width == 0) {
+      if (own) report(info, b, resets, first, failed);
+      else if (resets) info[b] = -1;
+    }
+    __syncwarp();  // scratch memory is free again
+  }
+}
+
+// ---- a diagonal block of eight and its inverse, by one warp ----
+
+/// Shared memory of a warp for a diagonal block and its inverse, both by rows.
+template <class T>
+struct Corner {
+  static constexpr int width = 8;
+  static constexpr int pitch = width + ColumnScratch<T, width>::vector;
+  static constexpr int size = width * pitch;  // of each of the two
+  static constexpr int scratch = ColumnScratch<T, width>::size;
+};
+
+/// Factors the block, of which the lower triangle is given: L takes its place, V becomes L^-H. Lanes 0-7 hold a row of the
+/// block each, lanes 8-15 the rows of the identity below it, which the same column operations turn into L^-H. Returns as
+/// factor_small does.
+template <bool careful, class T>
+__device__ __forceinline__ int factor_corner(T* block, T* V, T* scratch) {
+  using Shape = Corner<T>;
+  constexpr int vector = ColumnScratch<T, Shape::width>::vector;
+  using Entries = EntryVector<T, vector>;
+  const int lane = int(threadIdx.x) % 32, row = lane % 16;
+  T a[Shape::width];
+#pragma unroll
+  for (int c = 0; c < Shape::width; c += vector) {
+    const auto v = *reinterpret_cast<const Entries*>(block + row % 8 * Shape::pitch + c);
+#pragma unroll
+    for (int e = 0; e < vector; ++e) a[c + e] = row < 8 ? v.v[e] : T(c + e == row - 8 ? 1 : 0);
+  }
+  const Real<T> pivot = factor_columns<careful, T, Shape::width>(a, row, lane < 8, scratch);
+  if (!careful && __any_sync(~0u, !middling(pivot))) return -1;
+  if constexpr (is_complex<T>)
+#pragma unroll
+    for (int c = 0; c < Shape::width; ++c)
+      if (c == row) a[c] = T(real(a[c]));
+  if (lane < 16) {
+    T* to = (row < 8 ? block : V) + row % 8 * Shape::pitch;
+#pragma unroll
+    for (int c = 0; c < Shape::width; c += vector) {
+      Entries v;
+#pragma unroll
+      for (int e = 0; e < vector; ++e) v.v[e] = a[c + e];
+      *reinterpret_cast<Entries*>(to + c) = v;
+    }
+  }
+  return __ffs(int(__ballot_sync(~0u, !good_pivot(pivot)) & 0xffu));
+}
+template <class T>
+__device__ __noinline__ int factor_corner_carefully(T* block, T* V, T* scratch) {
+  return factor_corner<true>(block, V, scratch);
+}
+
+/// The right operand that makes subtract_product subtract -A V.
+template <class T>
+__device__ __forceinline__ RightPart<T> negative_inverse(const T* V, const LanePlace& place) {
+  RightPart<T> b;
+#pragma unroll
+  for (int s = 0; s < 2; ++s) b.v[s] = -conj(V[(4 * s + place.t) * Corner<T>::pitch + place.right_row()]);
+  return b;
+}
+/// The tile c V.
+template <class T>
+__device__ __forceinline__ TensorEntries<T> times_inverse(const TensorEntries<T>& c, const RightPart<T>& negative) {
+  TensorEntries<T> x;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) x.set(e, T(0));
+  subtract_product(x, as_left(c), negative);
+  return x;
+}
+
+/// A tile of the lower triangle of order n of A: the addresses of a lane's entries, and whether they are inside.
+template <class Matrix>
+struct TilePlace {
+  decltype(Matrix::data) p;
+  decltype(Matrix::row_stride) down, right;
+  bool inside[4];
+  __device__ __forceinline__ TilePlace(const Matrix& A, int n, int r0, int k0, const LanePlace& place)
+      : p(&A(r0 + place.g, k0 + place.t)), down(8 * A.row_stride), right(4 * A.col_stride) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) inside[e] = k0 + place.col(e) <= r0 + place.row(e) && r0 + place.row(e) < n;
+  }
+  template <class T>
+  __device__ __forceinline__ void store(const TensorEntries<T>& c) const {
+    if (inside[0]) p[0] = c.get(0);
+    if (inside[1]) p[right] = c.get(1);
+    if (inside[2]) p[down] = c.get(2);
+    if (inside[3]) p[down + right] = c.get(3);
+  }
+};
+
+/// Entries of a tile, from the lower triangle of A and, outside of it, of the identity.
+template <class T, class Matrix>
+__device__ __forceinline__ TensorEntries<T> load_tile(const Matrix& A, int n, int r0, int k0, const LanePlace& place) {
+  const TilePlace<Matrix> at(A, n, r0, k0, place);
+  TensorEntries<T> c;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+    T v = T(r0 + place.row(e) == k0 + place.col(e) ? 1 : 0);
+    if (at.inside[e]) v = at.p[(e / 2 ? at.down : 0) + (e % 2 ? at.right : 0)];
+    c.set(e, v);
+  }
+  return c;
+}
+
+// ---- the whole triangle in registers ----
+
+/// A panel in shared memory, entry (r, c) at [c * pitch + r]: a warp's tiles and rows meet no bank twice.
+template <class T, int rows>
+inline constexpr int panel_pitch = (rows + 31) / 32 * 32 + 32 / int(sizeof(T));
+
+/// 16 x 8 tiles in the registers of `warps` warps, tile columns dealt out in turn: the triangle of a matrix of order up to
+/// 16 `strips`. The warp that owns a tile column factors its diagonal block, multiplies the tiles below by the inverse, and
+/// leaves them in shared memory as the operands of everyone's update.
+template <class T, int strips, int warps_>
+struct Resident {
+  static constexpr int warps = warps_, threads = 32 * warps, most = 16 * strips;
+  static constexpr int columns = (2 * strips + warps - 1) / warps;  // tile columns of a warp
+  static constexpr int pitch = panel_pitch<T, most>, panel = 8 * pitch;
+  static constexpr int entries = 2 * panel + 2 * Corner<T>::size + Corner<T>::scratch;  // of shared memory
+  static constexpr int tiles() {
+    int all = 0;
+    for (int q = 0; q < columns; ++q) all += strips - warps * q / 2;
+    return all;
+  }
+  /// Blocks that share a multiprocessor: what the tiles and some 80 registers beside them leave room for.
+  static constexpr int registers = min(255, 80 + tiles() * int(sizeof(T)));
+  static constexpr int blocks = 65536 / (threads * ((registers + 7) / 8 * 8));
+  /// The first strip of a warp's tile column q that is not above the diagonal.
+  TF_HD static constexpr int top(int q) { return warps * q / 2; }
+};
+
+template <int warps>
+__device__ __forceinline__ void team_sync() {
+  if constexpr (warps == 1) __syncwarp();
+  else __syncthreads();
+}
+
+/// Branches that do the same to different registers must not become one that finds them in an array in memory.
+template <int number>
+__device__ __forceinline__ void kept_apart() {
+  asm volatile("// branch %0" ::"n"(number));
+}
+
+/// Factors A, in global or in shared memory. V_step: how far apart the inverses of the diagonal blocks are left in V.
+template <class T, int strips, int warps, class Matrix>
+__device__ __forceinline__ int factor_resident(const Matrix& A, T* shared, T* V, int V_step) {
+  using Shape = Resident<T, strips, warps>;
+  constexpr int pitch = Shape::pitch;
+  T* const corner = shared + 2 * Shape::panel;
+  T* const scratch = corner + Corner<T>::size;
+  __shared__ int status[2];  // of the panel that was factored last, and of the one before
+  const int warp = warps == 1 ? 0 : int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, n = int(A.rows);
+  const LanePlace place;
+  TensorEntries<T> c[Shape::columns][strips];
+  {
+    const Matrix in = afresh(A);
+#pragma unroll
+    for (int q = 0; q < Shape::columns; ++q)
+#pragma unroll
+      for (int i = Shape::top(q); i < strips; ++i)
+        c[q][i] = load_tile<T>(in, n, 16 * i, 8 * (warps * q + warp), place);
+  }
+  const auto for_own_tiles = [&](auto f) {
+    for_constants(
+        [&](auto column) {
+          constexpr int q = decltype(column)::value, top = Shape::top(q);
+          for_constants([&](auto below) { f(column, std::integral_constant<int, top + decltype(below)::value>{}); },
+                        std::make_integer_sequence<int, strips - top>{});
+        },
+        std::make_integer_sequence<int, Shape::columns>{});
+  };
+  int own_failure = 0;  // where one warp is the team
+  const auto factor_column = [&](int p) {
+    T* const Q = shared + p % 2 * Shape::panel;
+    T* const inverse = V + p * V_step;
+    for_own_tiles([&](auto column, auto strip) {
+      constexpr int q = decltype(column)::value, i = decltype(strip)::value;
+      if (warps * q + warp == p && i == p / 2) {
+#pragma unroll
+        for (int f = 0; f < 2; ++f)
+          corner[place.g * Corner<T>::pitch + place.t + 4 * f] = p % 2 ? c[q][i].get(2 + f) : c[q][i].get(f);
+        kept_apart<strips * q + i>();
+      }
+    });
+    __syncwarp();  // the diagonal block is there
+    int failed = factor_corner<false>(corner, inverse, scratch);
+    if (failed < 0) failed = factor_corner_carefully(corner, inverse, scratch);
+    __syncwarp();  // its factor and inverse are there
+    if (warps == 1) own_failure = failed;
+    else if (lane == 0) status[p % 2] = failed;
+    const Matrix out = afresh(A);
+#pragma unroll
+    for (int f = 0; f < 2; ++f) {
+      const int r = place.g, k = place.t + 4 * f;
+      if (k <= r && 8 * p + r < n) out(8 * p + r, 8 * p + k) = corner[r * Corner<T>::pitch + k];
+    }
+    const RightPart<T> negative = negative_inverse(inverse, place);
+    for_own_tiles([&](auto column, auto strip) {
+      constexpr int q = decltype(column)::value, i = decltype(strip)::value;
+      if (warps * q + warp == p && 2 * i + 1 > p && 16 * i < n) {
+        const TensorEntries<T> x = times_inverse(c[q][i], negative);
+#pragma unroll
+        for (int e = 0; e < 4; ++e) Q[place.col(e) * pitch + 16 * i + place.row(e)] = x.get(e);
+        kept_apart<strips * q + i>();
+      }
+    });
+  };
+  const auto left_part = [&](const T* Q, int i) {
+    LeftPart<T> left;
+#pragma unroll
+    for (int s = 0; s < 2; ++s)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) left.v[s][h] = Q[(4 * s + place.t) * pitch + 16 * i + place.g + 8 * h];
+    return left;
+  };
+  const auto right_part = [&](const T* Q, int j) {
+    RightPart<T> right;
+#pragma unroll
+    for (int s = 0; s < 2; ++s) right.v[s] = Q[(4 * s + place.t) * pitch + 8 * j + place.right_row()];
+    return right;
+  };
+  for (int p = -1;; ++p) {
+    team_sync<warps>();  // panel p is complete, and nobody reads the one before
+    const int failed = p < 0 ? 0 : warps == 1 ? own_failure : status[p % 2];
+    const T* const Q = shared + p % 2 * Shape::panel;
+    const bool last = 8 * (p + 1) >= n || failed > 0;
+    if (!last && warp == (p + 1) % warps) {  // the next panel goes ahead of the rest of the update
+      if (p >= 0) {
+        const RightPart<T> right = right_part(Q, p + 1);
+        for_own_tiles([&](auto column, auto strip) {
+          constexpr int q = decltype(column)::value, i = decltype(strip)::value;
+          if (warps * q + warp == p + 1 && 2 * i >= p && 16 * i < n) {
+            subtract_product(c[q][i], left_part(Q, i), right);
+            kept_apart<strips * q + i>();
+          }
+        });
+      }
+      factor_column(p + 1);
+    }
+    if (p < 0) continue;
+    RightPart<T> right[Shape::columns];
+#pragma unroll
+    for (int q = 0; q < Shape::columns; ++q)
+      if (warps * q + warp > p + 1) right[q] = right_part(Q, warps * q + warp);
+    const Matrix out = afresh(A);
+#pragma unroll
+    for (int i = 0; i < strips; ++i)
+      if (2 * i + 1 > p && 16 * i < n) {
+        const LeftPart<T> left = left_part(Q, i);
+        if (i % warps == warp) {
+          TensorEntries<T> x;
+#pragma unroll
+          for (int e = 0; e < 4; ++e) x.set(e, left.v[e % 2][e / 2]);
+          TilePlace<Matrix> to(out, n, 16 * i, 8 * p, place);
+          if (2 * i == p) to.inside[0] = to.inside[1] = false;  // the diagonal block itself was written before
+          to.store(x);
+        }
+        if (!last)
+#pragma unroll
+          for (int q = 0; q < Shape::columns; ++q)
+            if (i >= Shape::top(q)) {
+              const int j = warps * q + warp;
+              if (j > p + 1 && j <= 2 * i + 1) subtract_product(c[q][i], left, right[q]);
+            }
+      }
+    if (last) return failed > 0 ? 8 * p + failed : 0;
+  }
+}
+
+template <class T, int strips, int warps>
+__global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks)
+    cholesky_resident_kernel(Items<T> A, int* info, index_t first, bool resets) {
+  using Shape = Resident<T, strips, warps>;
+  __shared__ __align__(16) T shared[Shape::entries];
+  for (index_t b = blockIdx.x; b < A.count; b += gridDim.x) {
+    const bool own = wanted(A, b, info, resets);
+    int failed = 0;
+    if (own) {
+      const Tile<T> a = A.item(b);
+      if (a.rows > 0)
+        failed = factor_resident<T, strips, warps>(a, shared, shared + Shape::entries - Corner<T>::size, 0);
+    }
+    team_sync<warps>();  // everyone has read info, and shared memory is free again
+    if (threadIdx.x == 0) {
+      if (own) report(info, b, resets, first, failed);
+      else if (resets) info[b] = -1;
+    }
+  }
+}
+
+// ---- from the left, a block column in registers ----
+
+/// A block of 8 warps takes block columns of 32 and, within each, chunks of rows: `strips` tiles of 16 rows to a warp. A chunk
+/// is updated with everything left of it, from global memory; one warp factors the diagonal tile; products with its inverted
+/// diagonal blocks finish the rest.
+template <class T, int strips_>
+struct Blocked {
+  static constexpr int warps = 8, threads = 256, strips = strips_, nb = 32;
+  static constexpr int chunk = 16 * warps * strips;
+  static constexpr int pitch = panel_pitch<T, nb>, slab = pitch * nb;  // nb x nb entries
+  static constexpr int inverses = nb / 8 * Corner<T>::size;
+  static constexpr int entries = 3 * slab + inverses + Resident<T, 2, 1>::entries;
+};
+
+/// Starts to copy the nb x nb entries of A at (r0, k0) to shared memory; beyond the last row zeros. Rows are permuted as
+/// right operands want them.
+template <class T, int nb, int pitch, int threads>
+__device__ __forceinline__ void fetch_slab(const Tile<T>& given, int n, int r0, int k0, T* slab) {
+  const Tile<T> A = afresh(given);
+  const bool down = A.row_stride == 1;
+#pragma unroll
+  for (int t = 0; t < nb * nb / threads; ++t) {
+    const int u = int(threadIdx.x) + t * threads, r = down ? u % nb : u / nb, k = down ? u / nb : u % nb;
+    const bool inside = r0 + r < n;
+    const T* from = inside ? &A(r0 + r, k0 + k) : A.data;
+    copy_async<int(sizeof(T))>(shared_address(slab + k * pitch + r / 8 * 8 + LanePlace::right_place(r % 8)), from,
+                               inside ? int(sizeof(T)) : 0);
+  }
+  copy_commit();
+}
+
+template <class T, int strips>
+__device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
+  using Shape = Blocked<T, strips>;
+  constexpr int nb = Shape::nb, pitch = Shape::pitch, tiles = nb / 8;
+  T* const slabs[2] = {shared, shared + Shape::slab};
+  T* const L11 = shared + 2 * Shape::slab;  // (nb, nb) the diagonal tile
+  T* const V = L11 + Shape::slab;           // the inverses of its diagonal blocks
+  T* const scratch = V + Shape::inverses;
+  __shared__ int failure;
+  const int warp = int(threadIdx.x) / 32, n = int(A.rows);
+  const LanePlace place;
+  for (int k0 = 0; k0 < n; k0 += nb) {
+    for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
+      TensorEntries<T> c[strips][tiles];
+      const auto strip = [&](int s) { return r0 + 16 * (warp + Shape::warps * s); };
+      if (k0 > 0) fetch_slab<T, nb, pitch, Shape::threads>(A, n, k0, 0, slabs[0]);
+      {
+        const Tile<T> in = afresh(A);
+#pragma unroll
+        for (int s = 0; s < strips; ++s)
+#pragma unroll
+          for (int j = 0; j < tiles; ++j) c[s][j] = load_tile<T>(in, n, strip(s), k0 + 8 * j, place);
+      }
+      LeftPart<T> ahead[strips];
+      const auto read = [&](int k) {
+        const Tile<T> in = afresh(A);
+#pragma unroll
+        for (int s = 0; s < strips; ++s) {
+          const int r = strip(s) + place.g;
+          const T* p = &in(r, k + place.t);
+#pragma unroll
+          for (int h = 0; h < 2; ++h)
+#pragma unroll
+            for (int f = 0; f < 2; ++f)
+              ahead[s].v[f][h] = r + 8 * h < n ? p[8 * h * in.row_stride + 4 * f * in.col_stride] : T(0);
+        }
+      };
+      if (k0 > 0) read(0);
+      for (int k = 0; k < k0; k += nb) {
+        if (k + nb < k0) fetch_slab<T, nb, pitch, Shape::threads>(A, n, k0, k + nb, slabs[k / nb % 2 ? 0 : 1]);
+        else copy_commit();
+        copy_wait<1>();
+        __syncthreads();  // this slab is complete
+        const T* slab = slabs[k / nb % 2];
+#pragma unroll
+        for (int u = 0; u < nb; u += 8) {
+          LeftPart<T> left[strips];
+#pragma unroll
+          for (int s = 0; s < strips; ++s) left[s] = ahead[s];
+          if (k + u + 8 < k0) read(k + u + 8);
+#pragma unroll
+          for (int j = 0; j < tiles; ++j) {
+            RightPart<T> right;
+#pragma unroll
+            for (int f = 0; f < 2; ++f) right.v[f] = slab[(u + 4 * f + place.t) * pitch + 8 * j + place.g];
+#pragma unroll
+            for (int s = 0; s < strips; ++s) subtract_product(c[s][j], left[s], right);
+          }
+        }
+        __syncthreads();  // everyone is done with this slab
+      }
+      const bool top = r0 == k0;
+      if (top) {
+        if (warp < 2)
+#pragma unroll
+          for (int j = 0; j < tiles; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) L11[(8 * j + place.col(e)) * pitch + 16 * warp + place.row(e)] = c[0][j].get(e);
+        __syncthreads();  // the diagonal tile is there
+        if (warp == 0) {
+          const Tile<T, int> tile{L11, min(nb, n - k0), nb, 1, pitch};
+          const int failed = factor_resident<T, 2, 1>(tile, scratch, V, Corner<T>::size);
+          if (threadIdx.x == 0) failure = failed;
+        }
+        __syncthreads();  // it is factored
+        const Tile<T> out = afresh(A);
+        const bool down = out.row_stride == 1;
+#pragma unroll
+        for (int t = 0; t < nb * nb / Shape::threads; ++t) {
+          const int u = int(threadIdx.x) + t * Shape::threads, r = down ? u % nb : u / nb, k = down ? u / nb : u % nb;
+          if (k <= r && k0 + r < n) out(k0 + r, k0 + k) = L11[k * pitch + r];
+        }
+        if (failure > 0) return k0 + failure;
+      }
+#pragma unroll
+      for (int s = 0; s < strips; ++s) {
+        if (strip(s) < k0 + nb || strip(s) >= n) continue;
+        const Tile<T> out = afresh(A);
+#pragma unroll
+        for (int p = 0; p < tiles; ++p) {
+          const TensorEntries<T> x = times_inverse(c[s][p], negative_inverse(V + p * Corner<T>::size, place));
+          TilePlace<Tile<T>>(out, n, strip(s), k0 + 8 * p, place).store(x);
+#pragma unroll
+          for (int j = p + 1; j < tiles; ++j) {
+            RightPart<T> right;
+#pragma unroll
+            for (int f = 0; f < 2; ++f) right.v[f] = L11[(8 * p + 4 * f + place.t) * pitch + 8 * j + place.right_row()];
+            subtract_product(c[s][j], as_left(x), right);
+          }
+        }
+      }
+      __syncthreads();  // what was written is visible to all who read it from the left; the tile may be overwritten
+    }
+  }
+  return 0;
+}
+
+template <class T, int strips>
+__global__ void __launch_bounds__(256, 2) cholesky_blocked_kernel(Items<T> A, int* info, index_t first, bool resets) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  for (index_t b = blockIdx.x; b < A.count; b += gridDim.x) {
+    const bool own = wanted(A, b, info, resets);
+    const int failed = own ? factor_blocked<T, strips>(A.item(b), reinterpret_cast<T*>(raw)) : 0;
+    __syncthreads();  // everyone has read info, and shared memory is free again
+    if (threadIdx.x == 0) {
+      if (own) report(info, b, resets, first, failed);
+      else if (resets) info[b] = -1;
+    }
   }
 }
 
 }  // namespace trifactor::cuda
-
-#define TRIFACTOR_INSTANTIATE_KERNELS(T) \
-  template void trifactor::cuda::launch_cholesky<T>(void*, Items<T>, int*, index_t);
