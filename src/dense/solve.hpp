@@ -1,8 +1,7 @@
 // Solves and inverses from the factors.
 #pragma once
 
-#include <core/path.hpp>
-#include <dense/triangle.hpp>
+#include <dense/cholesky.hpp>
 
 namespace trifactor::dense {
 
@@ -34,12 +33,22 @@ void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int*
   auto skip = e.arena().template take<int>(X.ragged() ? X.count : 0);   // ragged sizes may not fit each other
   if (X.ragged()) e.check_solve(L, X, info, skip.data());
   const int* unfit = X.ragged() ? skip.data() : info;
+  if (e.cholesky_solved_whole(L, flipped, X, unfit, tuning)) return set_path("one launch");
   Kept<T, E> kept(e, X, unfit);
   const auto triangle = cholesky_triangle(e, flipped, L, X, tuning);
   triangle.solve(X, unfit);                                       // X := L^-1 X      or conj(L)^-1 X
   triangle.solve_adjoint(X, unfit);                               // X := L^-H X      or L^-T X
   kept.restore();
   set_path(triangle.path());
+}
+
+/// A = L L^H and X := A^-1 X, for the lower triangle of A or, flipped, the upper one. X is left alone where info is not 0.
+template <class T, EngineFor<T> E>
+void cholesky_factor_solve(E& e, bool flipped, Items<T> A, Items<T> X, int* info, const CholeskyTuning& tuning,
+                           const SolveTuning& solve_tuning) {
+  if (A.rows > 0 && A.count > 0 && X.cols > 0 && e.cholesky_solve_whole(A, flipped, X, info, tuning)) return;
+  cholesky(e, A, info, tuning);
+  cholesky_solve(e, flipped, Items<const T>(A), X, info, solve_tuning);
 }
 
 /// X = A^-1. Column block j of the lower triangle of the inverse needs only the factor's rows and columns from j on.

@@ -3,34 +3,51 @@
 #pragma once
 
 #include <cuda/kernels/async.cuh>
-#include <cuda/kernels/columns.cuh>
 #include <cuda/kernels/launch.cuh>
-#include <cuda/kernels/team.cuh>
+#include <cuda/kernels/resident.cuh>
 
 namespace trifactor::cuda {
 
-/// Whether item b is to be factored. With `resets`, info is not read but decided: -1 for an impossible item.
-template <class T>
-__device__ bool wanted(const Items<T>& A, index_t b, const int* info, bool resets) {
-  return resets ? A.possible(b) && !(A.ragged() && A.item_rows[b] != A.item_cols[b]) : info[b] == 0;
-}
-/// What becomes of info[b]: `failed` is the order of the minor that is not positive definite, or 0.
-__device__ inline void report(int* info, index_t b, bool resets, index_t first, int failed) {
-  if (failed > 0) info[b] = int(first) + failed;
-  else if (resets) info[b] = 0;
-}
+/// Which items a launch takes: all of a batch, or a stretch of a list of their numbers, the largest items first.
+struct Selection {
+  const int* order = nullptr;   // null: all
+  const int* bounds = nullptr;  // order[bounds[0]] .. order[bounds[1] - 1]
+  int* taken = nullptr;         // how many of them were handed out beyond one for each block
+};
+/// The items of one block in turn: every gridDim.x-th, or, of a list, the next that nobody has.
+template <int warps>
+class ItemTurn {
+ public:
+  __device__ ItemTurn(const Selection& selection, index_t count) : selection_(selection) {
+    if (selection.order) first_ = selection.bounds[0], end_ = selection.bounds[1];
+    else end_ = count;
+    at_ = first_ + blockIdx.x;
+  }
+  __device__ bool more() const { return at_ < end_; }
+  __device__ index_t item() const { return selection_.order ? index_t(selection_.order[at_]) : at_; }
+  /// All threads of the block come here when they are done with an item; they leave together.
+  __device__ void next() {
+    if (!selection_.order) {
+      team_sync();
+      at_ += gridDim.x;
+      return;
+    }
+    __shared__ int ticket[2];  // two, since a thread may be late to read the one before
+    turn_ ^= 1;
+    if (threadIdx.x == 0) ticket[turn_] = atomicAdd(selection_.taken, 1);
+    team_sync();
+    at_ = first_ + gridDim.x + ticket[turn_];
+  }
 
-/// A as it is, in global memory, but the compiler cannot compute addresses in it ahead of time and hold them in registers.
-template <class T>
-__device__ __forceinline__ Tile<T> afresh(Tile<T> A) {
-  asm volatile("" : "+l"(A.data), "+l"(A.row_stride), "+l"(A.col_stride));
-  __builtin_assume(__isGlobal(A.data));
-  return A;
-}
-template <class T>
-__device__ __forceinline__ Tile<T, int> afresh(Tile<T, int> A) {
-  return A;
-}
+ private:
+  __device__ static void team_sync() {
+    if constexpr (warps == 1) __syncwarp();
+    else __syncthreads();
+  }
+  Selection selection_;
+  index_t first_ = 0, end_, at_;
+  int turn_ = 0;
+};
 
 // ---- several items to a warp: a row to a lane ----
 
@@ -93,15 +110,17 @@ __device__ __noinline__ int factor_small_carefully(Tile<T> A, int n, bool writes
 
 template <class T, int width>
 __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 32 / int(sizeof(T)) : 1)
-    cholesky_small_kernel(Items<T> A, int* info, index_t first, bool resets) {
+    cholesky_small_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   using Shape = SmallShape<T, width>;
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x) / width;
   T* scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
   T* turned = reinterpret_cast<T*>(raw) + Shape::items * Shape::scratch + group * Shape::turned;
-  for (index_t b0 = index_t(blockIdx.x) * Shape::items; b0 < A.count; b0 += index_t(gridDim.x) * Shape::items) {
-    const index_t b = b0 + group;
-    const bool inside = b < A.count, own = inside && wanted(A, b, info, resets);
+  const index_t begin = selection.order ? selection.bounds[0] : 0, end = selection.order ? selection.bounds[1] : A.count;
+  for (index_t b0 = begin + index_t(blockIdx.x) * Shape::items; b0 < end; b0 += index_t(gridDim.x) * Shape::items) {
+    const bool inside = b0 + group < end;
+    const index_t b = inside && selection.order ? index_t(selection.order[b0 + group]) : b0 + group;
+    const bool own = inside && wanted(A, b, info, resets);
     Tile<T> a{nullptr, 0, 0, A.is_flipped ? 2 : 1, 1};  // one way through the code for a warp
     if (own) a = A.item(b);
     const int n = int(a.rows);
@@ -118,279 +137,15 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
   }
 }
 
-// ---- a diagonal block of eight and its inverse, by one warp ----
-
-/// Shared memory of a warp for a diagonal block and its inverse, both by rows.
-template <class T>
-struct Corner {
-  static constexpr int width = 8;
-  static constexpr int pitch = width + ColumnScratch<T, width>::vector;
-  static constexpr int size = width * pitch;  // of each of the two
-  static constexpr int scratch = ColumnScratch<T, width>::size;
-};
-
-/// Factors the block, of which the lower triangle is given: L takes its place, V becomes L^-H. Lanes 0-7 hold a row of the
-/// block each, lanes 8-15 the rows of the identity below it, which the same column operations turn into L^-H. Returns as
-/// factor_small does.
-template <bool careful, class T>
-__device__ __forceinline__ int factor_corner(T* block, T* V, T* scratch) {
-  using Shape = Corner<T>;
-  constexpr int vector = ColumnScratch<T, Shape::width>::vector;
-  using Entries = EntryVector<T, vector>;
-  const int lane = int(threadIdx.x) % 32, row = lane % 16;
-  T a[Shape::width];
-#pragma unroll
-  for (int c = 0; c < Shape::width; c += vector) {
-    const auto v = *reinterpret_cast<const Entries*>(block + row % 8 * Shape::pitch + c);
-#pragma unroll
-    for (int e = 0; e < vector; ++e) a[c + e] = row < 8 ? v.v[e] : T(c + e == row - 8 ? 1 : 0);
-  }
-  const Real<T> pivot = factor_columns<careful, T, Shape::width>(a, row, lane < 8, scratch);
-  if (!careful && __any_sync(~0u, !middling(pivot))) return -1;
-  if constexpr (is_complex<T>)
-#pragma unroll
-    for (int c = 0; c < Shape::width; ++c)
-      if (c == row) a[c] = T(real(a[c]));
-  if (lane < 16) {
-    T* to = (row < 8 ? block : V) + row % 8 * Shape::pitch;
-#pragma unroll
-    for (int c = 0; c < Shape::width; c += vector) {
-      Entries v;
-#pragma unroll
-      for (int e = 0; e < vector; ++e) v.v[e] = a[c + e];
-      *reinterpret_cast<Entries*>(to + c) = v;
-    }
-  }
-  return __ffs(int(__ballot_sync(~0u, !good_pivot(pivot)) & 0xffu));
-}
-template <class T>
-__device__ __noinline__ int factor_corner_carefully(T* block, T* V, T* scratch) {
-  return factor_corner<true>(block, V, scratch);
-}
-
-/// The right operand that makes subtract_product subtract -A V.
-template <class T>
-__device__ __forceinline__ RightPart<T> negative_inverse(const T* V, const LanePlace& place) {
-  RightPart<T> b;
-#pragma unroll
-  for (int s = 0; s < 2; ++s) b.v[s] = -conj(V[(4 * s + place.t) * Corner<T>::pitch + place.right_row()]);
-  return b;
-}
-/// The tile c V.
-template <class T>
-__device__ __forceinline__ TensorEntries<T> times_inverse(const TensorEntries<T>& c, const RightPart<T>& negative) {
-  TensorEntries<T> x;
-#pragma unroll
-  for (int e = 0; e < 4; ++e) x.set(e, T(0));
-  subtract_product(x, as_left(c), negative);
-  return x;
-}
-
-/// A tile of the lower triangle of order n of A: the addresses of a lane's entries, and whether they are inside.
-template <class Matrix>
-struct TilePlace {
-  decltype(Matrix::data) p;
-  decltype(Matrix::row_stride) down, right;
-  bool inside[4];
-  __device__ __forceinline__ TilePlace(const Matrix& A, int n, int r0, int k0, const LanePlace& place)
-      : p(&A(r0 + place.g, k0 + place.t)), down(8 * A.row_stride), right(4 * A.col_stride) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) inside[e] = k0 + place.col(e) <= r0 + place.row(e) && r0 + place.row(e) < n;
-  }
-  template <class T>
-  __device__ __forceinline__ void store(const TensorEntries<T>& c) const {
-    if (inside[0]) p[0] = c.get(0);
-    if (inside[1]) p[right] = c.get(1);
-    if (inside[2]) p[down] = c.get(2);
-    if (inside[3]) p[down + right] = c.get(3);
-  }
-};
-
-/// Entries of a tile, from the lower triangle of A and, outside of it, of the identity.
-template <class T, class Matrix>
-__device__ __forceinline__ TensorEntries<T> load_tile(const Matrix& A, int n, int r0, int k0, const LanePlace& place) {
-  const TilePlace<Matrix> at(A, n, r0, k0, place);
-  TensorEntries<T> c;
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    T v = T(r0 + place.row(e) == k0 + place.col(e) ? 1 : 0);
-    if (at.inside[e]) v = at.p[(e / 2 ? at.down : 0) + (e % 2 ? at.right : 0)];
-    c.set(e, v);
-  }
-  return c;
-}
-
 // ---- the whole triangle in registers ----
-
-/// A panel in shared memory, entry (r, c) at [c * pitch + r]: a warp's tiles and rows meet no bank twice.
-template <class T, int rows>
-inline constexpr int panel_pitch = (rows + 31) / 32 * 32 + 32 / int(sizeof(T));
-
-/// 16 x 8 tiles in the registers of `warps` warps, tile columns dealt out in turn: the triangle of a matrix of order up to
-/// 16 `strips`. The warp that owns a tile column factors its diagonal block, multiplies the tiles below by the inverse, and
-/// leaves them in shared memory as the operands of everyone's update.
-template <class T, int strips, int warps_>
-struct Resident {
-  static constexpr int warps = warps_, threads = 32 * warps, most = 16 * strips;
-  static constexpr int columns = (2 * strips + warps - 1) / warps;  // tile columns of a warp
-  static constexpr int pitch = panel_pitch<T, most>, panel = 8 * pitch;
-  static constexpr int entries = 2 * panel + 2 * Corner<T>::size + Corner<T>::scratch;  // of shared memory
-  static constexpr int tiles() {
-    int all = 0;
-    for (int q = 0; q < columns; ++q) all += strips - warps * q / 2;
-    return all;
-  }
-  /// Blocks that share a multiprocessor: what the tiles and some 80 registers beside them leave room for.
-  static constexpr int registers = min(255, 80 + tiles() * int(sizeof(T)));
-  static constexpr int blocks = 65536 / (threads * ((registers + 7) / 8 * 8));
-  /// The first strip of a warp's tile column q that is not above the diagonal.
-  TF_HD static constexpr int top(int q) { return warps * q / 2; }
-};
-
-template <int warps>
-__device__ __forceinline__ void team_sync() {
-  if constexpr (warps == 1) __syncwarp();
-  else __syncthreads();
-}
-
-/// Branches that do the same to different registers must not become one that finds them in an array in memory.
-template <int number>
-__device__ __forceinline__ void kept_apart() {
-  asm volatile("// branch %0" ::"n"(number));
-}
-
-/// Factors A, in global or in shared memory. V_step: how far apart the inverses of the diagonal blocks are left in V.
-template <class T, int strips, int warps, class Matrix>
-__device__ __forceinline__ int factor_resident(const Matrix& A, T* shared, T* V, int V_step) {
-  using Shape = Resident<T, strips, warps>;
-  constexpr int pitch = Shape::pitch;
-  T* const corner = shared + 2 * Shape::panel;
-  T* const scratch = corner + Corner<T>::size;
-  __shared__ int status[2];  // of the panel that was factored last, and of the one before
-  const int warp = warps == 1 ? 0 : int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, n = int(A.rows);
-  const LanePlace place;
-  TensorEntries<T> c[Shape::columns][strips];
-  {
-    const Matrix in = afresh(A);
-#pragma unroll
-    for (int q = 0; q < Shape::columns; ++q)
-#pragma unroll
-      for (int i = Shape::top(q); i < strips; ++i)
-        c[q][i] = load_tile<T>(in, n, 16 * i, 8 * (warps * q + warp), place);
-  }
-  const auto for_own_tiles = [&](auto f) {
-    for_constants(
-        [&](auto column) {
-          constexpr int q = decltype(column)::value, top = Shape::top(q);
-          for_constants([&](auto below) { f(column, std::integral_constant<int, top + decltype(below)::value>{}); },
-                        std::make_integer_sequence<int, strips - top>{});
-        },
-        std::make_integer_sequence<int, Shape::columns>{});
-  };
-  int own_failure = 0;  // where one warp is the team
-  const auto factor_column = [&](int p) {
-    T* const Q = shared + p % 2 * Shape::panel;
-    T* const inverse = V + p * V_step;
-    for_own_tiles([&](auto column, auto strip) {
-      constexpr int q = decltype(column)::value, i = decltype(strip)::value;
-      if (warps * q + warp == p && i == p / 2) {
-#pragma unroll
-        for (int f = 0; f < 2; ++f)
-          corner[place.g * Corner<T>::pitch + place.t + 4 * f] = p % 2 ? c[q][i].get(2 + f) : c[q][i].get(f);
-        kept_apart<strips * q + i>();
-      }
-    });
-    __syncwarp();  // the diagonal block is there
-    int failed = factor_corner<false>(corner, inverse, scratch);
-    if (failed < 0) failed = factor_corner_carefully(corner, inverse, scratch);
-    __syncwarp();  // its factor and inverse are there
-    if (warps == 1) own_failure = failed;
-    else if (lane == 0) status[p % 2] = failed;
-    const Matrix out = afresh(A);
-#pragma unroll
-    for (int f = 0; f < 2; ++f) {
-      const int r = place.g, k = place.t + 4 * f;
-      if (k <= r && 8 * p + r < n) out(8 * p + r, 8 * p + k) = corner[r * Corner<T>::pitch + k];
-    }
-    const RightPart<T> negative = negative_inverse(inverse, place);
-    for_own_tiles([&](auto column, auto strip) {
-      constexpr int q = decltype(column)::value, i = decltype(strip)::value;
-      if (warps * q + warp == p && 2 * i + 1 > p && 16 * i < n) {
-        const TensorEntries<T> x = times_inverse(c[q][i], negative);
-#pragma unroll
-        for (int e = 0; e < 4; ++e) Q[place.col(e) * pitch + 16 * i + place.row(e)] = x.get(e);
-        kept_apart<strips * q + i>();
-      }
-    });
-  };
-  const auto left_part = [&](const T* Q, int i) {
-    LeftPart<T> left;
-#pragma unroll
-    for (int s = 0; s < 2; ++s)
-#pragma unroll
-      for (int h = 0; h < 2; ++h) left.v[s][h] = Q[(4 * s + place.t) * pitch + 16 * i + place.g + 8 * h];
-    return left;
-  };
-  const auto right_part = [&](const T* Q, int j) {
-    RightPart<T> right;
-#pragma unroll
-    for (int s = 0; s < 2; ++s) right.v[s] = Q[(4 * s + place.t) * pitch + 8 * j + place.right_row()];
-    return right;
-  };
-  for (int p = -1;; ++p) {
-    team_sync<warps>();  // panel p is complete, and nobody reads the one before
-    const int failed = p < 0 ? 0 : warps == 1 ? own_failure : status[p % 2];
-    const T* const Q = shared + p % 2 * Shape::panel;
-    const bool last = 8 * (p + 1) >= n || failed > 0;
-    if (!last && warp == (p + 1) % warps) {  // the next panel goes ahead of the rest of the update
-      if (p >= 0) {
-        const RightPart<T> right = right_part(Q, p + 1);
-        for_own_tiles([&](auto column, auto strip) {
-          constexpr int q = decltype(column)::value, i = decltype(strip)::value;
-          if (warps * q + warp == p + 1 && 2 * i >= p && 16 * i < n) {
-            subtract_product(c[q][i], left_part(Q, i), right);
-            kept_apart<strips * q + i>();
-          }
-        });
-      }
-      factor_column(p + 1);
-    }
-    if (p < 0) continue;
-    RightPart<T> right[Shape::columns];
-#pragma unroll
-    for (int q = 0; q < Shape::columns; ++q)
-      if (warps * q + warp > p + 1) right[q] = right_part(Q, warps * q + warp);
-    const Matrix out = afresh(A);
-#pragma unroll
-    for (int i = 0; i < strips; ++i)
-      if (2 * i + 1 > p && 16 * i < n) {
-        const LeftPart<T> left = left_part(Q, i);
-        if (i % warps == warp) {
-          TensorEntries<T> x;
-#pragma unroll
-          for (int e = 0; e < 4; ++e) x.set(e, left.v[e % 2][e / 2]);
-          TilePlace<Matrix> to(out, n, 16 * i, 8 * p, place);
-          if (2 * i == p) to.inside[0] = to.inside[1] = false;  // the diagonal block itself was written before
-          to.store(x);
-        }
-        if (!last)
-#pragma unroll
-          for (int q = 0; q < Shape::columns; ++q)
-            if (i >= Shape::top(q)) {
-              const int j = warps * q + warp;
-              if (j > p + 1 && j <= 2 * i + 1) subtract_product(c[q][i], left, right[q]);
-            }
-      }
-    if (last) return failed > 0 ? 8 * p + failed : 0;
-  }
-}
 
 template <class T, int strips, int warps>
 __global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks)
-    cholesky_resident_kernel(Items<T> A, int* info, index_t first, bool resets) {
+    cholesky_resident_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   using Shape = Resident<T, strips, warps>;
   __shared__ __align__(16) T shared[Shape::entries];
-  for (index_t b = blockIdx.x; b < A.count; b += gridDim.x) {
+  for (ItemTurn<warps> turn(selection, A.count); turn.more();) {
+    const index_t b = turn.item();
     const bool own = wanted(A, b, info, resets);
     int failed = 0;
     if (own) {
@@ -398,7 +153,7 @@ __global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks
       if (a.rows > 0)
         failed = factor_resident<T, strips, warps>(a, shared, shared + Shape::entries - Corner<T>::size, 0);
     }
-    team_sync<warps>();  // everyone has read info, and shared memory is free again
+    turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) {
       if (own) report(info, b, resets, first, failed);
       else if (resets) info[b] = -1;
@@ -545,12 +300,14 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
 }
 
 template <class T, int strips>
-__global__ void __launch_bounds__(256, 2) cholesky_blocked_kernel(Items<T> A, int* info, index_t first, bool resets) {
+__global__ void __launch_bounds__(256, 2) cholesky_blocked_kernel(Items<T> A, Selection selection, int* info,
+                                                                     index_t first, bool resets) {
   extern __shared__ __align__(16) unsigned char raw[];
-  for (index_t b = blockIdx.x; b < A.count; b += gridDim.x) {
+  for (ItemTurn<8> turn(selection, A.count); turn.more();) {
+    const index_t b = turn.item();
     const bool own = wanted(A, b, info, resets);
     const int failed = own ? factor_blocked<T, strips>(A.item(b), reinterpret_cast<T*>(raw)) : 0;
-    __syncthreads();  // everyone has read info, and shared memory is free again
+    turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) {
       if (own) report(info, b, resets, first, failed);
       else if (resets) info[b] = -1;
@@ -558,4 +315,121 @@ __global__ void __launch_bounds__(256, 2) cholesky_blocked_kernel(Items<T> A, in
   }
 }
 
+// ---- which body takes which items ----
+
+/// The rungs of the ladder, from the largest items to the smallest. Items of one size, and ragged ones that are not sorted,
+/// take a single rung; sorted ones are spread over all.
+enum class Rung { Blocked, Resident128, Resident64, Resident32, Small };
+inline constexpr int sorted_rungs = 4;  // sorted items of order up to 16 go with those up to 32
+
+inline Rung rung_of(index_t n, const CholeskyTuning& tuning) {
+  if (n <= min(tuning.small, index_t(16))) return Rung::Small;
+  const index_t resident = n <= tuning.resident ? n : 129;
+  return resident <= 32 ? Rung::Resident32 : resident <= 64 ? Rung::Resident64 : resident <= 128 ? Rung::Resident128 : Rung::Blocked;
+}
+
+/// Sorts item numbers by size, the largest first, into `order`; bounds[r], bounds[r + 1] is the stretch of rung r of the
+/// sorted ones. Sizes are told apart by eights up to 512, and by hundreds and less beyond. One block.
+inline constexpr int sort_threads = 1024, sort_keys = 128;
+__device__ inline int sort_key(int n) {
+  const int key = n <= 512 ? (n + 7) / 8 : 64 + (n - 512 + 127) / 128;
+  return sort_keys - 1 - max(0, min(key, sort_keys - 1));
+}
+template <class T>
+__global__ void __launch_bounds__(sort_threads) sort_items_kernel(Items<T> A, int first_rung, int resident, int* order,
+                                                                     int* bounds, int* taken) {
+  __shared__ int places[sort_keys];
+  const int t = int(threadIdx.x), count = int(A.count);
+  if (t < sort_keys) places[t] = 0;
+  if (t < sorted_rungs) taken[t] = 0;
+  __syncthreads();  // nothing is counted yet
+  for (int b = t; b < count; b += sort_threads) atomicAdd(&places[sort_key(A.item_rows[b])], 1);
+  __syncthreads();  // all are counted
+  if (t < 32) {     // exclusive sums, four keys a lane
+    int own[sort_keys / 32], sum = 0;
+    for (int i = 0; i < sort_keys / 32; ++i) own[i] = places[t * (sort_keys / 32) + i], sum += own[i];
+    int before = sum;
+    for (int step = 1; step < 32; step *= 2) {
+      const int other = __shfl_up_sync(~0u, before, unsigned(step));
+      if (t >= step) before += other;
+    }
+    before -= sum;
+    for (int i = 0; i < sort_keys / 32; ++i) places[t * (sort_keys / 32) + i] = before, before += own[i];
+  }
+  __syncthreads();  // places are where each size begins
+  if (t <= sorted_rungs) {
+    // the largest orders of the rungs; those that are not used are empty
+    const int most[] = {min(resident, 128), min(resident, 64), min(resident, 32)};
+    // impossible sizes may look too large for all rungs: the first that is launched takes them
+    bounds[t] = t <= first_rung ? 0 : t == sorted_rungs ? count : places[sort_key(most[t - 1] / 8 * 8)];
+  }
+  __syncthreads();  // bounds are read before the places move on
+  for (int b = t; b < count; b += sort_threads) order[atomicAdd(&places[sort_key(A.item_rows[b])], 1)] = b;
+}
+
+template <class T>
+inline constexpr int blocked_strips = 1;
+
+/// Launches one rung. With a list, as many blocks as run at once.
+template <class T>
+void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A, const Selection& selection, int* info,
+                 index_t first, bool resets) {
+  const auto go = [&](auto kernel, int threads, int items, std::size_t bytes, int blocks_at_once) {
+    const index_t blocks = ceil_div(A.count, items);
+    launch(stream, kernel, grid_for(selection.order ? min(blocks, index_t(multiprocessors) * blocks_at_once) : blocks),
+           unsigned(threads), bytes, A, selection, info, first, resets);
+  };
+  const auto small = [&]<int width>(std::integral_constant<int, width>) {
+    using Shape = SmallShape<T, width>;
+    go(cholesky_small_kernel<T, width>, Shape::threads, Shape::items,
+       std::size_t(Shape::items) * (Shape::scratch + Shape::turned) * sizeof(T), 8);
+  };
+  const auto resident = [&]<int strips, int warps>(std::integral_constant<int, strips>, std::integral_constant<int, warps>) {
+    using Shape = Resident<T, strips, warps>;
+    go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, 0, Shape::blocks);
+  };
+  using std::integral_constant;
+  switch (rung) {
+    case Rung::Small:
+      if (A.rows <= 4) small(integral_constant<int, 4>{});
+      else if (A.rows <= 8) small(integral_constant<int, 8>{});
+      else small(integral_constant<int, 16>{});
+      break;
+    case Rung::Resident32: resident(integral_constant<int, 2>{}, integral_constant<int, 1>{}); break;
+    case Rung::Resident64: resident(integral_constant<int, 4>{}, integral_constant<int, (sizeof(T) > 8 ? 2 : 1)>{}); break;
+    case Rung::Resident128: resident(integral_constant<int, 8>{}, integral_constant<int, (sizeof(T) > 8 ? 8 : 4)>{}); break;
+    case Rung::Blocked:
+      go(cholesky_blocked_kernel<T, blocked_strips<T>>, 256, 1, Blocked<T, blocked_strips<T>>::entries * sizeof(T), 2);
+  }
+}
+
+template <class T>
+index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
+  const bool sorted = A.ragged() && A.count >= tuning.sorted && A.count <= std::numeric_limits<int>::max() &&
+                      rung_of(A.rows, tuning) < Rung::Resident32;
+  return sorted ? A.count + 2 * sorted_rungs + 1 : 0;
+}
+
+template <class T>
+const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
+                            const CholeskyTuning& tuning, int* list) {
+  static constexpr const char* names[] = {"block column", "resident 128", "resident 64", "resident 32", "small"};
+  const Rung rung = rung_of(A.rows, tuning);
+  if (!list) {
+    launch_rung(stream, multiprocessors, rung, A, {}, info, first, resets);
+    return names[int(rung)];
+  }
+  int *const bounds = list + A.count, *const taken = bounds + sorted_rungs + 1;
+  launch(stream, sort_items_kernel<T>, 1, sort_threads, 0, A, int(rung),
+         int(min(tuning.resident, index_t(128))), list, bounds, taken);
+  for (int r = int(rung); r < sorted_rungs; ++r)
+    launch_rung(stream, multiprocessors, Rung(r), A, {list, bounds + r, taken + r}, info, first, resets);
+  return "sorted";
+}
+
 }  // namespace trifactor::cuda
+
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                             \
+  template trifactor::index_t trifactor::cuda::cholesky_list_size<T>(const Items<T>&, const CholeskyTuning&);        \
+  template const char* trifactor::cuda::launch_cholesky<T>(void*, int, Items<T>, int*, index_t, bool,                \
+                                                           const CholeskyTuning&, int*);
