@@ -59,6 +59,13 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // Cholesky of whole items as one operation, which also resets info, if the engine has one for this batch: true when it
   // was done.
   { e.cholesky_whole(A, info, cholesky_tuning) } -> std::same_as<bool>;
+  // The same, and then B := A^-1 B, in one pass: cholesky_solve_whole(A, flipped, B, info, tuning). `flipped`: A is an upper
+  // triangle seen flipped, A = conj(L) L^T. Ragged items that do not fit each other get info -1; B is left alone where info
+  // is not 0.
+  { e.cholesky_solve_whole(A, flag, A, info, cholesky_tuning) } -> std::same_as<bool>;
+  // B := A^-1 B with the factor of A, both triangles as one operation, if the engine has one:
+  // cholesky_solved_whole(L, flipped, B, info, tuning).
+  { e.cholesky_solved_whole(C, flag, A, read_info, solve_tuning) } -> std::same_as<bool>;
   // Cholesky of the lower triangle of a window of order <= tile_limit; a failure at its column c sets info to k + c + 1.
   e.cholesky_tile(A, info, k);
   { e.tile_limit(A) } -> std::same_as<index_t>;

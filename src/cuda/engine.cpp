@@ -236,31 +236,50 @@ void CudaEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int*
 }
 namespace {
 template <class T>
-constexpr index_t block_limit = sizeof(T) > 8 ? 96 : 128;  // a tile of this order fits in shared memory
-template <class T>
 bool one_strided(const Items<T>& A) {
   return A.count == 1 && !A.pointers;
 }
 }  // namespace
 
 template <class T>
-index_t CudaEngine::tile_limit(const Items<T>& A) const {
-  return one_strided(A) ? std::numeric_limits<int>::max() : block_limit<T>;
+index_t CudaEngine::tile_limit(const Items<T>&) const {
+  return std::numeric_limits<int>::max();
 }
 
 template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
-  if (A.rows <= min(tuning.whole, block_limit<T>)) {
-    set_path(A.rows <= 32 ? "warp" : "block");
-    reset_info(A, true, info);
+  if (A.rows <= tuning.whole) {
+    auto list = arena().take<int>(cholesky_list_size(A, tuning));
     if (arena().planning()) return true;
     const Traced traced(*this, "cholesky_whole", A.rows, A.cols);
-    launch_cholesky(stream_, A, info, 0);
+    set_path(launch_cholesky(stream_, multiprocessors_, A, info, 0, true, tuning, list.data()));
     return true;
   }
-  if (!one_strided(A) || A.rows > tuning.persistent) return false;
+  if (A.pointers || A.rows > tuning.persistent) return false;
   set_path("persistent");
-  cholesky_persistent(A, A.rows >= tuning.squares, true, info, 0);
+  for (index_t b = 0; b < A.count; ++b) {  // one after the other: each fills the device
+    Items<T> one = A;
+    one.base += b * A.stride, one.count = 1;
+    cholesky_persistent(one, A.rows >= tuning.squares, true, info + b, 0);
+  }
+  return true;
+}
+template <class T>
+bool CudaEngine::cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int* info, const CholeskyTuning& tuning) {
+  if (A.rows > min(tuning.whole, cholesky_solve_limit) || B.cols > tuning.fused) return false;
+  if (arena().planning()) return true;
+  const Traced traced(*this, "cholesky_solve_whole", A.rows, B.cols);
+  set_path("one launch");
+  launch_factor_and_solve(stream_, A, flipped, B, info);
+  return true;
+}
+template <class T>
+bool CudaEngine::cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> X, const int* info,
+                                       const SolveTuning& tuning) {
+  if (one_strided(L) || L.rows > cholesky_solve_limit || X.cols > tuning.fused) return false;
+  if (arena().planning()) return true;
+  const Traced traced(*this, "cholesky_solved_whole", L.rows, X.cols);
+  launch_cholesky_solve(stream_, L, flipped, X, info);
   return true;
 }
 template <class T>
@@ -269,7 +288,7 @@ void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   if (one_strided(A) && A.rows > one_block) return cholesky_persistent(A, false, false, info, first);
   if (arena().planning()) return;
   const Traced traced(*this, "cholesky_tile", A.rows, A.cols);
-  launch_cholesky(stream_, A, info, first);
+  launch_cholesky(stream_, multiprocessors_, A, info, first, false, CholeskyTuning{}, nullptr);
 }
 template <class T>
 void CudaEngine::cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first) {
@@ -392,6 +411,8 @@ void CudaEngine::download_wait() {
   template void CudaEngine::reset_info<T>(Items<T>, bool, int*);                                    \
   template void CudaEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);             \
   template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);               \
+  template bool CudaEngine::cholesky_solve_whole<T>(Items<T>, bool, Items<T>, int*, const CholeskyTuning&); \
+  template bool CudaEngine::cholesky_solved_whole<T>(Items<const T>, bool, Items<T>, const int*, const SolveTuning&); \
   template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                              \
   template index_t CudaEngine::tile_limit<T>(const Items<T>&) const;                                \
   template bool CudaEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&);              \

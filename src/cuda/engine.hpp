@@ -64,6 +64,10 @@ class CudaEngine {
   template <class T>
   bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
   template <class T>
+  bool cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int* info, const CholeskyTuning&);
+  template <class T>
+  bool cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> X, const int* info, const SolveTuning&);
+  template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
   index_t tile_limit(const Items<T>& A) const;

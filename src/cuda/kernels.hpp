@@ -8,9 +8,21 @@ namespace trifactor::cuda {
 
 using namespace core;
 
-// kernels/cholesky.cuh
+// kernels/cholesky.cuh: windows of any order, one launch, or a few for ragged items that are sorted first, which takes so many
+// ints of scratch memory (0: not sorted, and `list` is null). `resets`: info is decided here, not read. Returns the way it went.
 template <class T>
-void launch_cholesky(void* stream, Items<T> A, int* info, index_t first);
+index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
+template <class T>
+const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
+                            const CholeskyTuning&, int* list);
+
+// kernels/cholesky_solve.cuh: items of order up to this. A factored and B solved for, or solves with factors that exist;
+// `flipped`: A = conj(L) L^T.
+inline constexpr index_t cholesky_solve_limit = 64;
+template <class T>
+void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info);
+template <class T>
+void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info);
 
 // kernels/persistent.cuh: one matrix. Wants so many entries and ints of scratch memory, and a device that runs cooperative
 // launches. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0, first.

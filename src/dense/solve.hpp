@@ -49,6 +49,7 @@ template <class T, EngineFor<T> E>
 void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int* info, const SolveTuning& tuning) {
   if (X.count == 0 || X.rows == 0 || X.cols == 0) return;
   const Skipped<T, E> skip(e, L, X, info);
+  if (e.cholesky_solved_whole(L, flipped, X, skip.items(), tuning)) return set_path("one launch");
   Kept<T, E> kept(e, X, skip.items());
   const auto triangle = cholesky_triangle(e, flipped, L, X, tuning);
   triangle.solve(X, skip.items());                                // X := L^-1 X      or conj(L)^-1 X
@@ -57,10 +58,13 @@ void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int*
   set_path(triangle.path());
 }
 
-/// Factors A and solves for X. A ragged item whose X does not fit gets info = -1.
+/// A = L L^H and X := A^-1 X, for the lower triangle of A or, flipped, the upper one. X is left alone where info is not 0; a
+/// ragged item whose X does not fit gets info = -1.
 template <class T, EngineFor<T> E>
 void cholesky_factor_solve(E& e, bool flipped, Items<T> A, Items<T> X, int* info, const CholeskyTuning& tuning,
                            const SolveTuning& solve_tuning, const ShiftTries& shifts = {}) {
+  const bool once = shifts.tries == 0 && A.rows > 0 && A.count > 0 && X.cols > 0;
+  if (once && e.cholesky_solve_whole(A, flipped, X, info, tuning)) return;
   cholesky(e, A, info, tuning, shifts);
   if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info, info);
   cholesky_solve(e, flipped, Items<const T>(A), X, info, solve_tuning);

@@ -30,6 +30,15 @@ class HostEngine {
   void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
   template <class T>
   bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
+  // A factorization and its solves are loops of their own here, over items.
+  template <class T>
+  bool cholesky_solve_whole(Items<T>, bool, Items<T>, int*, const CholeskyTuning&) {
+    return false;
+  }
+  template <class T>
+  bool cholesky_solved_whole(Items<const T>, bool, Items<T>, const int*, const SolveTuning&) {
+    return false;
+  }
   template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
