@@ -231,6 +231,116 @@ Job permutation_job(Queue& q, Random& random, const char* name, index_t n) {
                    }});
 }
 
+/// A batch of general items that is factored, or factored and solved, or inverted from its factors.
+enum class LuCall { Factor, FactorSolve, Solve, Inverse };
+template <class T>
+Job lu_batch_job(Queue& q, Random& random, const char* name, Kind kind, LuCall call, index_t count, index_t n, index_t rhs,
+                 const LuOptions& options = {}) {
+  struct Data {
+    Items<T> A, B;
+    LuItems<T> host;
+    std::unique_ptr<DeviceBatch<T>> F, X;
+    std::unique_ptr<DeviceArray<int>> info, pivots;
+  };
+  const bool factored = call == LuCall::Solve || call == LuCall::Inverse;
+  auto d = std::make_shared<Data>();
+  for (index_t i = 0; i < count; ++i) {
+    const index_t own = kind == Kind::Ragged ? n - i % n : n;
+    d->A.push_back(HostMatrix<T>(own, own));
+    d->B.push_back(HostMatrix<T>(own, call == LuCall::Inverse ? own : rhs));
+  }
+  d->F = std::make_unique<DeviceBatch<T>>(q, d->A), d->X = std::make_unique<DeviceBatch<T>>(q, d->B);
+  d->info = std::make_unique<DeviceArray<int>>(q, count, garbage);
+  d->pivots = std::make_unique<DeviceArray<int>>(q, count * n + 1, garbage);
+  const auto renew = [d, &random, kind, factored, count, n] {
+    for (auto& A : d->A) A = random_matrix<T>(random, A.rows, A.rows);
+    for (auto& B : d->B) B = random_matrix<T>(random, B.rows, B.cols);
+    if (factored) d->host = factor_lu(host_queue(), kind, d->A);
+    d->F->upload(factored ? d->host.F : d->A), d->X->upload(d->B);
+    d->info->upload(std::vector<int>(count, factored ? 0 : garbage));
+    d->pivots->upload(factored ? joined_pivots(d->host) : std::vector<int>(count * n + 1, garbage));
+  };
+  const auto run = [d, &q, kind, call, options] {
+    as(kind, *d->F, *d->X, [&](auto f, auto x) {
+      if (call == LuCall::Factor) lu(q, f, d->pivots->data(), d->info->data(), options);
+      if (call == LuCall::FactorSolve) lu_factor_solve(q, f, d->pivots->data(), x, d->info->data(), options);
+      if (call == LuCall::Solve) lu_solve(q, Op::None, f, d->pivots->data(), x, d->info->data());
+      if (call == LuCall::Inverse) lu_inverse(q, f, d->pivots->data(), x, d->info->data());
+    });
+  };
+  const auto check = [d, call, factored] {
+    const auto F = d->F->download(), X = d->X->download();
+    const auto pivots = split_pivots(d->A, d->pivots->download());
+    for (std::size_t i = 0; i < d->A.size(); ++i) {
+      if (!factored) ASSERT_LT(lu_ratio(d->A[i], F[i], pivots[i]), threshold) << "item " << i;
+      if (call == LuCall::Inverse)
+        ASSERT_LT(inverse_ratio(d->A[i], X[i]), threshold) << "item " << i;
+      else if (call != LuCall::Factor)
+        ASSERT_LT(solve_ratio(Op::None, d->A[i], X[i], d->B[i]), threshold) << "item " << i;
+    }
+  };
+  const auto scratch = [d, &q, kind, call, options] {
+    std::size_t bytes = 0;
+    as(kind, *d->F, *d->X, [&](auto f, auto x) {
+      bytes = call == LuCall::Factor        ? lu_scratch(q, f, options)
+              : call == LuCall::FactorSolve ? lu_factor_solve_scratch(q, f, x, options)
+                                            : lu_solve_scratch(q, Op::None, f, x);
+    });
+    return bytes;
+  };
+  return prepared({name, renew, run, check, scratch});
+}
+
+/// Items of which some are indefinite: factored and solved with a shift where it is needed.
+template <class T>
+Job shift_job(Queue& q, Random& random, const char* name, Kind kind, index_t n) {
+  struct Data {
+    Items<T> A, B;
+    std::unique_ptr<DeviceBatch<T>> F, X;
+    std::unique_ptr<DeviceArray<int>> info;
+    std::unique_ptr<DeviceArray<double>> used;
+    CholeskyOptions options;
+  };
+  auto d = std::make_shared<Data>();
+  d->A = Items<T>(5, HostMatrix<T>(n, n)), d->B = Items<T>(5, HostMatrix<T>(n, 2));
+  d->F = std::make_unique<DeviceBatch<T>>(q, d->A), d->X = std::make_unique<DeviceBatch<T>>(q, d->B);
+  d->info = std::make_unique<DeviceArray<int>>(q, 5, garbage);
+  d->used = std::make_unique<DeviceArray<double>>(q, 5, 0.0);
+  d->options.shift_on_failure = {.tries = 3, .first = 1e-2, .used = d->used->data()};
+  const auto renew = [d, &random, n] {
+    for (std::size_t i = 0; i < 5; ++i) {
+      std::vector<double> values(n, 1.0);
+      values[0] = i % 2 ? -0.05 : 1;
+      d->A[i] = with_eigenvalues<T>(random, values), d->B[i] = random_matrix<T>(random, n, 2);
+    }
+    d->F->upload(d->A), d->X->upload(d->B), d->info->upload(std::vector<int>(5, garbage));
+  };
+  return prepared({name, renew,
+                   [d, &q, kind] {
+                     as(kind, *d->F, *d->X,
+                        [&](auto f, auto x) { cholesky_factor_solve(q, Uplo::Lower, f, x, d->info->data(), d->options); });
+                   },
+                   [d, n] {
+                     const auto F = d->F->download(), X = d->X->download();
+                     const auto used = d->used->download();
+                     EXPECT_EQ(d->info->download(), std::vector<int>(5, 0));
+                     for (std::size_t i = 0; i < 5; ++i) {
+                       EXPECT_EQ(used[i] != 0, i % 2 != 0) << "item " << i;
+                       auto A = d->A[i];
+                       for (index_t j = 0; j < n; ++j) A(j, j) += T(real_t<T>(used[i]));
+                       ASSERT_LT(cholesky_ratio(A, F[i], Uplo::Lower), threshold) << "item " << i;
+                       ASSERT_LT(solve_ratio(Op::None, A, X[i], d->B[i]), threshold) << "item " << i;
+                     }
+                   },
+                   [d, &q, kind] {
+                     std::size_t bytes = 0;
+                     as(kind, *d->F, *d->X, [&](auto f, auto x) {
+                       bytes = cholesky_factor_solve_scratch(q, Uplo::Lower, f, x, d->options);
+                     });
+                     return bytes;
+                   }});
+}
+
 /// One job for each routine and way through it; f(make) is called with make(q) -> Job.
 template <class T, class F>
 void for_every_job(Random& random, F f) {
@@ -275,6 +385,16 @@ void for_every_job(Random& random, F f) {
   f([&](Queue& q) { return lu_inverse_job<T>(q, random, "lu_inverse, small", 20); });
   f([&](Queue& q) { return lu_inverse_job<T>(q, random, "lu_inverse, larger", 160); });
   f([&](Queue& q) { return lu_det_job<T>(q, random, "lu_det", 70); });
+  for (Kind kind : all_kinds) {
+    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu, batch", kind, LuCall::Factor, 9, 20, 1); });
+    f([&](Queue& q) {
+      return lu_batch_job<T>(q, random, "lu, batch, blocked", kind, LuCall::Factor, 4, 40, 1, {.tuning = "whole=0 nb=8 leaf=3"});
+    });
+    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu_factor_solve, batch", kind, LuCall::FactorSolve, 5, 70, 2); });
+    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu_solve, batch", kind, LuCall::Solve, 5, 40, 3); });
+    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu_inverse, batch", kind, LuCall::Inverse, 5, 40, 0); });
+    f([&](Queue& q) { return shift_job<T>(q, random, "cholesky_factor_solve with a shift, batch", kind, 24); });
+  }
   f([&](Queue& q) { return permutation_job<T>(q, random, "permutation", 70); });
 }
 
