@@ -22,7 +22,7 @@ struct CholeskyTuning {
 };
 
 struct LuTuning {
-  index_t whole = 0;          // up to this min(m, n) the matrix is one engine operation
+  index_t whole = 0;          // up to this min(m, n) an item is one engine operation, if it has one for its shape
   index_t nb = 128;           // width of a panel
   index_t leaf = 16;          // a panel is halved down to this width
 };
