@@ -272,11 +272,11 @@ Job lu_batch_job(Queue& q, Random& random, const char* name, Kind kind, LuCall c
     const auto F = d->F->download(), X = d->X->download();
     const auto pivots = split_pivots(d->A, d->pivots->download());
     for (std::size_t i = 0; i < d->A.size(); ++i) {
-      if (!factored) ASSERT_LT(lu_ratio(d->A[i], F[i], pivots[i]), threshold) << "item " << i;
-      if (call == LuCall::Inverse)
-        ASSERT_LT(inverse_ratio(d->A[i], X[i]), threshold) << "item " << i;
-      else if (call != LuCall::Factor)
-        ASSERT_LT(solve_ratio(Op::None, d->A[i], X[i], d->B[i]), threshold) << "item " << i;
+      const double ratio = call == LuCall::Factor    ? 0
+                           : call == LuCall::Inverse ? inverse_ratio(d->A[i], X[i])
+                                                     : solve_ratio(Op::None, d->A[i], X[i], d->B[i]);
+      ASSERT_LT(ratio, threshold) << "item " << i;
+      ASSERT_LT(factored ? 0 : lu_ratio(d->A[i], F[i], pivots[i]), threshold) << "item " << i;
     }
   };
   const auto scratch = [d, &q, kind, call, options] {
