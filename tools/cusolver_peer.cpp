@@ -1,4 +1,5 @@
-// cuSOLVER, and cuBLAS for batches of LU, on the stream of the queue that they are compared with, workspace made beforehand.
+// cuSOLVER, and cuBLAS for batches of LU, on the stream of the queue that they are compared with, workspace made
+// beforehand.
 #include "failure.hpp"
 #include "peers.hpp"
 #include "scalars.hpp"

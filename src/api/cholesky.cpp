@@ -167,20 +167,19 @@ std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, const_batch_t<B>
                       [&](auto driver) { return plan(q, [&](auto& e) { driver(e, &given); }); });
 }
 
-#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                            \
-  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                      \
-  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&);       \
-  template TRIFACTOR_API void cholesky_factor_solve<B<T>>(Queue&, Uplo, B<T>, B<T>, int*, const CholeskyOptions&);   \
-  template TRIFACTOR_API std::size_t cholesky_factor_solve_scratch<B<T>>(const Queue&, Uplo, B<T>, B<T>,             \
-                                                                         const CholeskyOptions&);                    \
-  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&); \
-  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,              \
-                                                                  const SolveOptions&);                              \
-  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);                    \
-  template TRIFACTOR_API void cholesky_log_det<B<const T>>(Queue&, Uplo, B<const T>, real_t<T>*, const int*);        \
-  template TRIFACTOR_API void cholesky_inverse<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*,                     \
-                                                     const SolveOptions&);                                           \
-  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,            \
+#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                              \
+  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                        \
+  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&);         \
+  template TRIFACTOR_API void cholesky_factor_solve<B<T>>(Queue&, Uplo, B<T>, B<T>, int*, const CholeskyOptions&);     \
+  template TRIFACTOR_API std::size_t cholesky_factor_solve_scratch<B<T>>(const Queue&, Uplo, B<T>, B<T>,               \
+                                                                         const CholeskyOptions&);                      \
+  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&);   \
+  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,                \
+                                                                  const SolveOptions&);                                \
+  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);                      \
+  template TRIFACTOR_API void cholesky_log_det<B<const T>>(Queue&, Uplo, B<const T>, real_t<T>*, const int*);          \
+  template TRIFACTOR_API void cholesky_inverse<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&); \
+  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,              \
                                                                     const SolveOptions&);
 #define TRIFACTOR_INSTANTIATE_SCALAR(T)        \
   TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)   \

@@ -42,9 +42,7 @@ void with_factor_solve(const char* call, const Queue& q, const Items<T>& A, cons
   if (options.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be two calls, lu and lu_solve");
   const auto tuning = tuning_for<core::LuTuning>(q, A, options.tuning);
   const auto solve_tuning = tuning_for<core::SolveTuning>(q, A, {});
-  run([=](auto& e, int* pivots, int* info) {
-    dense::lu_factor_solve(e, A, pivots, X, info, tuning, solve_tuning);
-  });
+  run([=](auto& e, int* pivots, int* info) { dense::lu_factor_solve(e, A, pivots, X, info, tuning, solve_tuning); });
 }
 
 }  // namespace
@@ -139,16 +137,16 @@ void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
   on_engine(q, [&](auto& e) { e.permutation(pivots, k, p, rows); });
 }
 
-#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                             \
-  template TRIFACTOR_API void lu<B<T>>(Queue&, B<T>, int*, int*, const LuOptions&);                                   \
-  template TRIFACTOR_API std::size_t lu_scratch<B<T>>(const Queue&, B<T>, const LuOptions&);                          \
-  template TRIFACTOR_API void lu_factor_solve<B<T>>(Queue&, B<T>, int*, B<T>, int*, const LuOptions&);                \
-  template TRIFACTOR_API std::size_t lu_factor_solve_scratch<B<T>>(const Queue&, B<T>, B<T>, const LuOptions&);       \
-  template TRIFACTOR_API void lu_solve<B<T>>(Queue&, Op, B<const T>, const int*, B<T>, const int*,                    \
-                                             const SolveOptions&);                                                    \
-  template TRIFACTOR_API std::size_t lu_solve_scratch<B<T>>(const Queue&, Op, B<const T>, B<T>, const SolveOptions&); \
+#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                              \
+  template TRIFACTOR_API void lu<B<T>>(Queue&, B<T>, int*, int*, const LuOptions&);                                    \
+  template TRIFACTOR_API std::size_t lu_scratch<B<T>>(const Queue&, B<T>, const LuOptions&);                           \
+  template TRIFACTOR_API void lu_factor_solve<B<T>>(Queue&, B<T>, int*, B<T>, int*, const LuOptions&);                 \
+  template TRIFACTOR_API std::size_t lu_factor_solve_scratch<B<T>>(const Queue&, B<T>, B<T>, const LuOptions&);        \
+  template TRIFACTOR_API void lu_solve<B<T>>(Queue&, Op, B<const T>, const int*, B<T>, const int*,                     \
+                                             const SolveOptions&);                                                     \
+  template TRIFACTOR_API std::size_t lu_solve_scratch<B<T>>(const Queue&, Op, B<const T>, B<T>, const SolveOptions&);  \
   template TRIFACTOR_API void lu_inverse<B<T>>(Queue&, B<const T>, const int*, B<T>, const int*, const SolveOptions&); \
-  template TRIFACTOR_API void lu_det<B<T>>(Queue&, B<T>, const int*, T*, real_t<T>*);                                 \
+  template TRIFACTOR_API void lu_det<B<T>>(Queue&, B<T>, const int*, T*, real_t<T>*);                                  \
   template TRIFACTOR_API void lu_det<B<const T>>(Queue&, B<const T>, const int*, T*, real_t<T>*);
 #define TRIFACTOR_INSTANTIATE_SCALAR(T)        \
   TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)   \

@@ -43,6 +43,9 @@ void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, const int* info)
 inline constexpr index_t trsm_batch_limit = 32;
 template <class T>
 void launch_trsm_batch(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
+// B := U^-1 L^-1 P B, of the same orders
+template <class T>
+void launch_lu_solve(void* stream, Items<const T> LU, Pivots<const int> pivots, Items<T> B, const int* info);
 
 // kernels/sweep.cuh: one strided matrix, any number of right-hand sides but meant for few; so many bytes of scratch memory.
 template <class T>

@@ -43,8 +43,8 @@ cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k,
   const auto x = A.data, y = B.data;
   const auto z = C.data;
   return count == 1 ? cublasSgemm_64(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
-                    : cublasSgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus, z,
-                                                   C.ld, C.stride, count);
+                    : cublasSgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus,
+                                                   z, C.ld, C.stride, count);
 }
 cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const double> A,
                     Stored<const double> B, Stored<double> C, index_t count) {
@@ -52,8 +52,8 @@ cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k,
   const auto x = A.data, y = B.data;
   const auto z = C.data;
   return count == 1 ? cublasDgemm_64(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
-                    : cublasDgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus, z,
-                                                   C.ld, C.stride, count);
+                    : cublasDgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus,
+                                                   z, C.ld, C.stride, count);
 }
 cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const c32> A,
                     Stored<const c32> B, Stored<c32> C, index_t count) {
@@ -61,8 +61,8 @@ cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k,
   const auto x = cu(A.data), y = cu(B.data);
   const auto z = cu(C.data);
   return count == 1 ? cublasCgemm_64(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
-                    : cublasCgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus, z,
-                                                   C.ld, C.stride, count);
+                    : cublasCgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus,
+                                                   z, C.ld, C.stride, count);
 }
 cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const c64> A,
                     Stored<const c64> B, Stored<c64> C, index_t count) {
@@ -70,8 +70,8 @@ cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k,
   const auto x = cu(A.data), y = cu(B.data);
   const auto z = cu(C.data);
   return count == 1 ? cublasZgemm_64(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
-                    : cublasZgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus, z,
-                                                   C.ld, C.stride, count);
+                    : cublasZgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus,
+                                                   z, C.ld, C.stride, count);
 }
 
 // C -= A A^H (CUBLAS_OP_N) or A^H A, one triangle
@@ -113,6 +113,15 @@ bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<
   if (arena().planning() || A.cols == 0) return true;
   const Traced traced(*this, "lu_row_block", L.rows, A.cols, L.rows);
   launch_trsm_batch(stream_, unit_lower, plain(L), A, pivots, info);
+  return true;
+}
+
+template <class T>
+bool CudaEngine::lu_solved_whole(Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info) {
+  if (X.count == 1 || LU.rows > trsm_batch_limit) return false;
+  if (arena().planning()) return true;
+  const Traced traced(*this, "lu_solved_whole", LU.rows, X.cols, LU.rows);
+  launch_lu_solve(stream_, LU, pivots, X, info);
   return true;
 }
 
@@ -162,8 +171,9 @@ void CudaEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   const auto a = stored(A.items), b = stored(B.items);
   const auto h = static_cast<cublasHandle_t>(blas_);
   const index_t k = A.items.cols;
-  check(form.swapped ? cuda::gemm(h, cublas_op(form.b.op), cublas_op(form.a.op), C.cols, C.rows, k, b, a, stored(C), C.count)
-                     : cuda::gemm(h, cublas_op(form.a.op), cublas_op(form.b.op), C.rows, C.cols, k, a, b, stored(C), C.count),
+  check(form.swapped
+            ? cuda::gemm(h, cublas_op(form.b.op), cublas_op(form.a.op), C.cols, C.rows, k, b, a, stored(C), C.count)
+            : cuda::gemm(h, cublas_op(form.a.op), cublas_op(form.b.op), C.rows, C.cols, k, a, b, stored(C), C.count),
         "cuBLAS gemm");
 }
 
@@ -189,6 +199,7 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   template index_t CudaEngine::inverses_size<T>(const Operand<T>&) const;                                     \
   template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*);                                          \
   template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const T*, index_t, Items<T>, const int*);     \
+  template bool CudaEngine::lu_solved_whole<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);      \
   template bool CudaEngine::lu_row_block<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);         \
   template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);                            \
   template void CudaEngine::herk<T>(Items<const T>, Items<T>, const int*);

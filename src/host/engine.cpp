@@ -19,8 +19,7 @@ std::string blas_name() {
 template <class T>
 void HostEngine::reset_info(Items<T> A, bool square, int* info) {
   if (arena_.planning()) return;
-  for (index_t b = 0; b < A.count; ++b)
-    info[b] = (square ? A.possible_square(b) : A.possible(b)) ? 0 : -1;
+  for (index_t b = 0; b < A.count; ++b) info[b] = (square ? A.possible_square(b) : A.possible(b)) ? 0 : -1;
 }
 
 template <class T>
@@ -34,8 +33,8 @@ void HostEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int*
 
 namespace {
 
-/// f(b, columns) for every item whose info is 0, where columns(cols, work_each, g) calls g(j) for each of its columns: the
-/// threads share the items, or the columns of a single one.
+/// f(b, columns) for every item whose info is 0, where columns(cols, work_each, g) calls g(j) for each of its columns:
+/// the threads share the items, or the columns of a single one.
 template <class F>
 void for_item_columns(int threads, index_t count, const int* info, F f) {
   if (count == 1) {
@@ -175,15 +174,15 @@ void HostEngine::take_retry(index_t count, const int* retry, int* info) {
     if (retry[b] != not_tried) info[b] = retry[b];
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                    \
-  template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                    \
-  template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);             \
-  template void HostEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);  \
-  template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                       \
-  template void HostEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);             \
-  template void HostEngine::keep_lower<T>(Items<const T>, T*, double*);                             \
+#define TRIFACTOR_INSTANTIATE(T)                                                                     \
+  template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                     \
+  template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);              \
+  template void HostEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);    \
+  template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                        \
+  template void HostEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);              \
+  template void HostEngine::keep_lower<T>(Items<const T>, T*, double*);                              \
   template void HostEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*); \
-  template void HostEngine::set_identity<T>(Items<T>, const int*);                                  \
+  template void HostEngine::set_identity<T>(Items<T>, const int*);                                   \
   template void HostEngine::mirror_lower<T>(Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

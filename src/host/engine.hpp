@@ -86,6 +86,10 @@ class HostEngine {
     return std::numeric_limits<int>::max();
   }
   template <class T>
+  bool lu_solved_whole(Items<const T>, Pivots<const int>, Items<T>, const int*) {
+    return false;
+  }
+  template <class T>
   bool lu_row_block(Items<const T>, Pivots<const int>, Items<T>, const int*) {
     return false;
   }

@@ -177,9 +177,9 @@ void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
   }
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                      \
-  template bool HostEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&); \
-  template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                \
+#define TRIFACTOR_INSTANTIATE(T)                                                       \
+  template bool HostEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);  \
+  template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                 \
   template bool HostEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&); \
   template void HostEngine::lu_tile<T>(Items<T>, Pivots<int>, int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

@@ -10,7 +10,8 @@ class BatchCalls : public DeviceTest {
   Items<T> items(Kind kind, index_t count, index_t n) {
     Items<T> A;
     for (index_t i = 0; i < count; ++i)
-      A.push_back(random_spd<T>(random, kind == Kind::Ragged && i > 0 ? random.integer(0, n) : n, kind == Kind::Ragged ? i % 3 : 1));
+      A.push_back(random_spd<T>(random, kind == Kind::Ragged && i > 0 ? random.integer(0, n) : n,
+                                kind == Kind::Ragged ? i % 3 : 1));
     return A;
   }
   Items<T> triangles(Uplo uplo, const Items<T>& A) {
@@ -122,9 +123,11 @@ void expect_shifted(Queue& q, Random& random, Kind kind, Uplo uplo, index_t n) {
   };
   Items<T> A;
   for (int i = 0; i < 10; ++i)
-    A.push_back(i % 3 == 1 ? indefinite() : random_spd<T>(random, kind == Kind::Ragged && i > 0 ? random.integer(0, n) : n,
-                                                          kind == Kind::Ragged ? 0 : 1));
-  A[6](n - 1 < A[6].rows ? n - 1 : 0, 0) = A[6](0, 0);  // stays as it is, or becomes something else in its lower triangle
+    A.push_back(i % 3 == 1 ? indefinite()
+                           : random_spd<T>(random, kind == Kind::Ragged && i > 0 ? random.integer(0, n) : n,
+                                           kind == Kind::Ragged ? 0 : 1));
+  A[6](n - 1 < A[6].rows ? n - 1 : 0, 0) =
+      A[6](0, 0);  // stays as it is, or becomes something else in its lower triangle
   A[5] = random_spd<T>(random, n, A[5].ld - A[5].rows), A[5](0, 0) = T(nan<T>);
   A[6] = random_spd<T>(random, n, A[5].ld - A[5].rows);
   Items<T> given;

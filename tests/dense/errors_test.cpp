@@ -166,8 +166,7 @@ TYPED_TEST(Mistake, CholeskySolveOfWhatDoesNotFit) {
       },
       {"X.stride", "3", "overlap"});
 
-  this->expect_mistake([&] { cholesky_inverse(q, Uplo::Lower, a, x); },
-                       {"cholesky_inverse", "X", "6", "2", "square"});
+  this->expect_mistake([&] { cholesky_inverse(q, Uplo::Lower, a, x); }, {"cholesky_inverse", "X", "6", "2", "square"});
   this->expect_mistake(
       [&] {
         cholesky_inverse(q, Uplo::Lower, a, MatrixView<T>{x.data, 5, 5, 5});

@@ -50,7 +50,8 @@ TYPED_TEST(LuBatch, FactorsEveryShape) {
   for (Kind kind : all_kinds)
     for (auto shape : shapes)
       for (index_t count : {1, shape.first < 60 ? 19 : 5}) {
-        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << shape.first << " x " << shape.second << " count " << count);
+        SCOPED_TRACE(::testing::Message()
+                     << name(kind) << ' ' << shape.first << " x " << shape.second << " count " << count);
         const auto A = this->items(kind, count, shape, (shape.first + count / 2) % 2 ? 2 : 0);
         expect_right(A, factor_lu(this->q, kind, A));
       }
@@ -60,7 +61,8 @@ TYPED_TEST(LuBatch, TakesForcedBlockedPaths) {
   for (Kind kind : all_kinds)
     for (auto shape : {Shape{1, 1}, {5, 5}, {9, 9}, {26, 26}, {30, 11}, {11, 30}, {50, 50}})
       for (const char* tuning : blocked) {
-        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << shape.first << " x " << shape.second << ' ' << tuning);
+        SCOPED_TRACE(::testing::Message()
+                     << name(kind) << ' ' << shape.first << " x " << shape.second << ' ' << tuning);
         const auto A = this->items(kind, 7, shape, 1);
         const auto result = factor_lu(this->q, kind, A, {.tuning = tuning});
         expect_right(A, result);

@@ -234,8 +234,8 @@ Job permutation_job(Queue& q, Random& random, const char* name, index_t n) {
 /// A batch of general items that is factored, or factored and solved, or inverted from its factors.
 enum class LuCall { Factor, FactorSolve, Solve, Inverse };
 template <class T>
-Job lu_batch_job(Queue& q, Random& random, const char* name, Kind kind, LuCall call, index_t count, index_t n, index_t rhs,
-                 const LuOptions& options = {}) {
+Job lu_batch_job(Queue& q, Random& random, const char* name, Kind kind, LuCall call, index_t count, index_t n,
+                 index_t rhs, const LuOptions& options = {}) {
   struct Data {
     Items<T> A, B;
     LuItems<T> host;
@@ -317,8 +317,9 @@ Job shift_job(Queue& q, Random& random, const char* name, Kind kind, index_t n) 
   };
   return prepared({name, renew,
                    [d, &q, kind] {
-                     as(kind, *d->F, *d->X,
-                        [&](auto f, auto x) { cholesky_factor_solve(q, Uplo::Lower, f, x, d->info->data(), d->options); });
+                     as(kind, *d->F, *d->X, [&](auto f, auto x) {
+                       cholesky_factor_solve(q, Uplo::Lower, f, x, d->info->data(), d->options);
+                     });
                    },
                    [d, n] {
                      const auto F = d->F->download(), X = d->X->download();
@@ -388,9 +389,12 @@ void for_every_job(Random& random, F f) {
   for (Kind kind : all_kinds) {
     f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu, batch", kind, LuCall::Factor, 9, 20, 1); });
     f([&](Queue& q) {
-      return lu_batch_job<T>(q, random, "lu, batch, blocked", kind, LuCall::Factor, 4, 40, 1, {.tuning = "whole=0 nb=8 leaf=3"});
+      return lu_batch_job<T>(q, random, "lu, batch, blocked", kind, LuCall::Factor, 4, 40, 1,
+                             {.tuning = "whole=0 nb=8 leaf=3"});
     });
-    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu_factor_solve, batch", kind, LuCall::FactorSolve, 5, 70, 2); });
+    f([&](Queue& q) {
+      return lu_batch_job<T>(q, random, "lu_factor_solve, batch", kind, LuCall::FactorSolve, 5, 70, 2);
+    });
     f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu_solve, batch", kind, LuCall::Solve, 5, 40, 3); });
     f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu_inverse, batch", kind, LuCall::Inverse, 5, 40, 0); });
     f([&](Queue& q) { return shift_job<T>(q, random, "cholesky_factor_solve with a shift, batch", kind, 24); });

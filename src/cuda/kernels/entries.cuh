@@ -184,12 +184,13 @@ void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, 
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                   \
-  template void trifactor::cuda::launch_reset_info<T>(void*, Items<T>, bool, int*);                        \
-  template void trifactor::cuda::launch_check_solve<T>(void*, Items<const T>, Items<T>, const int*, int*); \
-  template void trifactor::cuda::launch_log_det<T>(void*, Items<const T>, Real<T>*, const int*);           \
-  template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                      \
-  template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                      \
-  template void trifactor::cuda::launch_keep_lower<T>(void*, Items<const T>, T*, double*);                 \
-  template void trifactor::cuda::launch_shift_failed<T>(void*, Items<T>, const T*, Real<T>, const int*, int*, double*); \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                      \
+  template void trifactor::cuda::launch_reset_info<T>(void*, Items<T>, bool, int*);                           \
+  template void trifactor::cuda::launch_check_solve<T>(void*, Items<const T>, Items<T>, const int*, int*);    \
+  template void trifactor::cuda::launch_log_det<T>(void*, Items<const T>, Real<T>*, const int*);              \
+  template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                         \
+  template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                         \
+  template void trifactor::cuda::launch_keep_lower<T>(void*, Items<const T>, T*, double*);                    \
+  template void trifactor::cuda::launch_shift_failed<T>(void*, Items<T>, const T*, Real<T>, const int*, int*, \
+                                                        double*);                                             \
   template void trifactor::cuda::launch_copy_if_failed<T>(void*, Items<T>, const int*, T*, bool);

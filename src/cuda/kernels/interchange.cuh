@@ -5,8 +5,8 @@
 
 namespace trifactor::cuda {
 
-/// Which row the interchanges of rows first + i and partner[i], i < size, bring to row `to`; or what they bring there when
-/// they are taken back.
+/// Which row the interchanges of rows first + i and partner[i], i < size, bring to row `to`; or what they bring there
+/// when they are taken back.
 __device__ inline int row_before(int to, const int* partner, int first, int size, bool backward) {
   int from = to;
   for (int i = 0; i < size; ++i) {  // back through the interchanges, the last one first

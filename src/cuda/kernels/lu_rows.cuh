@@ -17,7 +17,9 @@ __device__ inline PivotKey pivot_key(double a) {
   return {unsigned(__double2hiint(a)) & 0x7fffffffu, unsigned(__double2loint(a))};
 }
 template <class R>
-__device__ PivotKey pivot_key(Complex<R> a) { return pivot_key(abs1(a)); }
+__device__ PivotKey pivot_key(Complex<R> a) {
+  return pivot_key(abs1(a));
+}
 
 /// 1 / d, to the last digit or two, for a d whose reciprocal neither overflows nor underflows.
 __device__ inline float reciprocal(float d) {
@@ -46,8 +48,8 @@ __device__ bool is_moderate(unsigned high) {
   constexpr unsigned one = sizeof(R) == 8 ? 0x3ff00000u : 0x3f800000u, far = sizeof(R) == 8 ? 0x3e000000u : 0x32000000u;
   return high - (one - far) <= 2 * far;  // 2^-992 to 2^992, or 2^-100 to 2^100
 }
-/// Makes d moderate and leaves a / d as it is, for |a| <= |d| and a d that is not zero: both are scaled, which is exact or
-/// does not matter.
+/// Makes d moderate and leaves a / d as it is, for |a| <= |d| and a d that is not zero: both are scaled, which is exact
+/// or does not matter.
 template <class T>
 __device__ void moderate(T& a, T& d) {
   using R = Real<T>;
@@ -95,11 +97,12 @@ struct LaneGroup {
 };
 
 /// `width` columns in registers, the pivot search in units of `step` columns: the registers are rotated by so many
-/// columns after each unit, so that the code is one unit long. A matrix belongs to `lanes` lanes of a warp, or to a block.
+/// columns after each unit, so that the code is one unit long. A matrix belongs to `lanes` lanes of a warp, or to a
+/// block.
 template <class T, int width, int step, int lanes, bool is_block>
 struct LuRows {
   static constexpr int vector = 16 / int(sizeof(T)) > 1 ? 16 / int(sizeof(T)) : 1;  // entries that are moved together
-  static constexpr int pitch = width + vector;        // between rows in shared memory, so that groups use other banks
+  static constexpr int pitch = width + vector;  // between rows in shared memory, so that groups use other banks
   static constexpr bool two_words = sizeof(Real<T>) == 8;
   static_assert(width % step == 0 && step % vector == 0);
   struct alignas(sizeof(T) * vector) Vector {
@@ -284,8 +287,8 @@ void launch_lu_group(void* stream, const Items<T>& A, const Pivots<int>& pivots,
 }
 template <class T, int width, int threads>
 void launch_lu_block(void* stream, const Items<T>& A, const Pivots<int>& pivots, int* info, bool resets) {
-  launch(stream, lu_block_kernel<T, width, lu_step, threads>, grid_for(A.count), unsigned(ceil_div(A.rows, 32) * 32), 0, A,
-         pivots, info, resets);
+  launch(stream, lu_block_kernel<T, width, lu_step, threads>, grid_for(A.count), unsigned(ceil_div(A.rows, 32) * 32), 0,
+         A, pivots, info, resets);
 }
 
 template <class T>
@@ -354,6 +357,6 @@ void launch_swap_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                            \
-  template void trifactor::cuda::launch_lu_rows<T>(void*, Items<T>, Pivots<int>, int*, bool);       \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                      \
+  template void trifactor::cuda::launch_lu_rows<T>(void*, Items<T>, Pivots<int>, int*, bool); \
   template void trifactor::cuda::launch_swap_rows<T>(void*, Items<T>, Pivots<const int>, index_t, bool, const int*);
