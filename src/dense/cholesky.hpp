@@ -84,6 +84,7 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const S
   auto retry = e.arena().template take<int>(A.count);
   e.keep_lower(Items<const T>(A), kept.data(), shifts.used);
   cholesky(e, A, info, tuning);
+  if (A.rows == 0) return;
   double shift = shifts.shift;
   for (int t = 0; t < shifts.tries; ++t, shift *= shifts.growth) {
     e.shift_failed(A, static_cast<const T*>(kept.data()), Real<T>(shift), info, retry.data(), shifts.used);
