@@ -341,6 +341,7 @@ template <class T, bool down>
 __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(const __grid_constant__ Grid<T, down> g) {
   extern __shared__ __align__(16) unsigned char raw[];
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
+  if (!g.resets && *g.info < 0) return;  // for all blocks alike: a failure is never negative
   if (blockIdx.x == 0) factor_chain(g, shared, inverses);
   else take_pieces(g, shared, inverses);
   __shared__ bool is_last;
