@@ -25,7 +25,7 @@ __device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> k
 #pragma unroll
     for (int i = 0; i < strips; ++i)
       if (2 * i + 1 >= p && 16 * i < n) {
-        const TensorEntries<T> c = load_tile<T>(in, n, 16 * i, 8 * p, place);
+        const TensorEntries<T> c = load_tile<false, T>(in, n, 16 * i, 8 * p, place);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
           if (16 * i + place.row(e) >= 8 * p) kept.at(p, 16 * i + place.row(e), place.col(e)) = c.get(e);

@@ -95,38 +95,36 @@ __device__ __forceinline__ TensorEntries<T> times_inverse(const TensorEntries<T>
   return x;
 }
 
-/// A tile of the lower triangle of order n of A: the addresses of a lane's entries, and whether they are inside.
+/// Which of a lane's entries of the tile at (r0, k0) lie in the lower triangle of order n. `below`: the tile does not meet the
+/// diagonal.
+template <bool below>
+__device__ __forceinline__ bool inside(int e, int n, int r0, int k0, const LanePlace& place) {
+  return r0 + place.row(e) < n && (below || k0 + place.col(e) <= r0 + place.row(e));
+}
+/// Entry e of the tile at (r0, k0).
 template <class Matrix>
-struct TilePlace {
-  decltype(Matrix::data) p;
-  decltype(Matrix::row_stride) down, right;
-  bool inside[4];
-  __device__ __forceinline__ TilePlace(const Matrix& A, int n, int r0, int k0, const LanePlace& place)
-      : p(&A(r0 + place.g, k0 + place.t)), down(8 * A.row_stride), right(4 * A.col_stride) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) inside[e] = k0 + place.col(e) <= r0 + place.row(e) && r0 + place.row(e) < n;
-  }
-  template <class T>
-  __device__ __forceinline__ void store(const TensorEntries<T>& c) const {
-    if (inside[0]) p[0] = c.get(0);
-    if (inside[1]) p[right] = c.get(1);
-    if (inside[2]) p[down] = c.get(2);
-    if (inside[3]) p[down + right] = c.get(3);
-  }
-};
-
+__device__ __forceinline__ auto* entry_of(const Matrix& A, int e, int r0, int k0, const LanePlace& place) {
+  auto* p = &A(r0 + place.g, k0 + place.t);
+  return p + (e / 2 ? 8 * A.row_stride : 0) + (e % 2 ? 4 * A.col_stride : 0);
+}
 /// Entries of a tile, from the lower triangle of A and, outside of it, of the identity.
-template <class T, class Matrix>
+template <bool below, class T, class Matrix>
 __device__ __forceinline__ TensorEntries<T> load_tile(const Matrix& A, int n, int r0, int k0, const LanePlace& place) {
-  const TilePlace<Matrix> at(A, n, r0, k0, place);
   TensorEntries<T> c;
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
-    T v = T(r0 + place.row(e) == k0 + place.col(e) ? 1 : 0);
-    if (at.inside[e]) v = at.p[(e / 2 ? at.down : 0) + (e % 2 ? at.right : 0)];
+    T v = T(!below && r0 + place.row(e) == k0 + place.col(e) ? 1 : 0);
+    if (inside<below>(e, n, r0, k0, place)) v = *entry_of(A, e, r0, k0, place);
     c.set(e, v);
   }
   return c;
+}
+template <bool below, class T, class Matrix>
+__device__ __forceinline__ void store_tile(const TensorEntries<T>& c, const Matrix& A, int n, int r0, int k0,
+                                           const LanePlace& place) {
+#pragma unroll
+  for (int e = 0; e < 4; ++e)
+    if (inside<below>(e, n, r0, k0, place)) *entry_of(A, e, r0, k0, place) = c.get(e);
 }
 
 /// A panel in shared memory, entry (r, c) at [c * pitch + r]: a warp's tiles and rows meet no bank twice.
@@ -160,6 +158,9 @@ __device__ __forceinline__ void team_sync() {
   else __syncthreads();
 }
 
+/// Lambdas that index registers must become part of the function that holds them.
+#define TF_INLINE_LAMBDA __attribute__((always_inline))
+
 /// Branches that do the same to different registers must not become one that finds them in an array in memory.
 template <int number>
 __device__ __forceinline__ void kept_apart() {
@@ -187,64 +188,21 @@ __device__ __forceinline__ int factor_resident(const Matrix& A, T* shared, T* V,
   T* const corner = shared + 2 * Shape::panel;
   T* const scratch = corner + Corner<T>::size;
   __shared__ int status[2];  // of the panel that was factored last, and of the one before
-  const int warp = warps == 1 ? 0 : int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, n = int(A.rows);
+  const int warp = warps == 1 ? 0 : int(threadIdx.x) / 32, n = int(A.rows);
   const LanePlace place;
   TensorEntries<T> c[Shape::columns][strips];
   {
     const Matrix in = afresh(A);
-#pragma unroll
-    for (int q = 0; q < Shape::columns; ++q)
-#pragma unroll
-      for (int i = Shape::top(q); i < strips; ++i)
-        c[q][i] = load_tile<T>(in, n, 16 * i, 8 * (warps * q + warp), place);
+    for_constants<Shape::columns>([&](auto column) TF_INLINE_LAMBDA {
+      constexpr int q = decltype(column)::value, top = Shape::top(q);
+      for_constants<strips - top>([&](auto strip) TF_INLINE_LAMBDA {
+        constexpr int i = top + decltype(strip)::value;
+        constexpr bool below = 8 * (warps * q + warps) <= 16 * i;
+        c[q][i] = load_tile<below, T>(in, n, 16 * i, 8 * (warps * q + warp), place);
+      });
+    });
   }
-  const auto for_own_tiles = [&](auto f) {
-    for_constants(
-        [&](auto column) {
-          constexpr int q = decltype(column)::value, top = Shape::top(q);
-          for_constants([&](auto below) { f(column, std::integral_constant<int, top + decltype(below)::value>{}); },
-                        std::make_integer_sequence<int, strips - top>{});
-        },
-        std::make_integer_sequence<int, Shape::columns>{});
-  };
-  int own_failure = 0;  // where one warp is the team
-  const auto factor_column = [&](int p) {
-    T* const Q = shared + p % 2 * Shape::panel;
-    T* const inverse = V + p * V_step;
-    for_own_tiles([&](auto column, auto strip) {
-      constexpr int q = decltype(column)::value, i = decltype(strip)::value;
-      if (warps * q + warp == p && i == p / 2) {
-#pragma unroll
-        for (int f = 0; f < 2; ++f)
-          corner[place.g * Corner<T>::pitch + place.t + 4 * f] = p % 2 ? c[q][i].get(2 + f) : c[q][i].get(f);
-        kept_apart<strips * q + i>();
-      }
-    });
-    __syncwarp();  // the diagonal block is there
-    int failed = factor_corner<false>(corner, inverse, scratch);
-    if (failed < 0) failed = factor_corner_carefully(corner, inverse, scratch);
-    __syncwarp();  // its factor and inverse are there
-    if (warps == 1) own_failure = failed;
-    else if (lane == 0) status[p % 2] = failed;
-    const Matrix out = afresh(A);
-#pragma unroll
-    for (int f = 0; f < 2; ++f) {
-      const int r = place.g, k = place.t + 4 * f;
-      if (k <= r && 8 * p + r < n) out(8 * p + r, 8 * p + k) = corner[r * Corner<T>::pitch + k];
-      if (keeps && k <= r) kept.at(p, 8 * p + r, k) = corner[r * Corner<T>::pitch + k];
-    }
-    const RightPart<T> negative = negative_inverse(inverse, place);
-    for_own_tiles([&](auto column, auto strip) {
-      constexpr int q = decltype(column)::value, i = decltype(strip)::value;
-      if (warps * q + warp == p && 2 * i + 1 > p && 16 * i < n) {
-        const TensorEntries<T> x = times_inverse(c[q][i], negative);
-#pragma unroll
-        for (int e = 0; e < 4; ++e) Q[place.col(e) * pitch + 16 * i + place.row(e)] = x.get(e);
-        kept_apart<strips * q + i>();
-      }
-    });
-  };
-  const auto left_part = [&](const T* Q, int i) {
+  const auto left_part = [&](const T* Q, int i) TF_INLINE_LAMBDA {
     LeftPart<T> left;
 #pragma unroll
     for (int s = 0; s < 2; ++s)
@@ -252,61 +210,111 @@ __device__ __forceinline__ int factor_resident(const Matrix& A, T* shared, T* V,
       for (int h = 0; h < 2; ++h) left.v[s][h] = Q[(4 * s + place.t) * pitch + 16 * i + place.g + 8 * h];
     return left;
   };
-  const auto right_part = [&](const T* Q, int j) {
+  const auto right_part = [&](const T* Q, int j) TF_INLINE_LAMBDA {
     RightPart<T> right;
 #pragma unroll
     for (int s = 0; s < 2; ++s) right.v[s] = Q[(4 * s + place.t) * pitch + 8 * j + place.right_row()];
     return right;
   };
-  for (int p = -1;; ++p) {
-    team_sync<warps>();  // panel p is complete, and nobody reads the one before
-    const int failed = p < 0 ? 0 : warps == 1 ? own_failure : status[p % 2];
-    const T* const Q = shared + p % 2 * Shape::panel;
-    const bool last = 8 * (p + 1) >= n || failed > 0;
-    if (!last && warp == (p + 1) % warps) {  // the next panel goes ahead of the rest of the update
-      if (p >= 0) {
-        const RightPart<T> right = right_part(Q, p + 1);
-        for_own_tiles([&](auto column, auto strip) {
-          constexpr int q = decltype(column)::value, i = decltype(strip)::value;
-          if (warps * q + warp == p + 1 && 2 * i >= p && 16 * i < n) {
-            subtract_product(c[q][i], left_part(Q, i), right);
-            kept_apart<strips * q + i>();
-          }
-        });
-      }
-      factor_column(p + 1);
-    }
-    if (p < 0) continue;
+  // Writes panel p out and updates what lies right of the next one.
+  const auto finish_panel = [&](auto constant, const T* Q, bool last) TF_INLINE_LAMBDA {
+    constexpr int p = decltype(constant)::value;
     RightPart<T> right[Shape::columns];
 #pragma unroll
     for (int q = 0; q < Shape::columns; ++q)
-      if (warps * q + warp > p + 1) right[q] = right_part(Q, warps * q + warp);
+      if (warps * q + warps - 1 > p + 1) right[q] = right_part(Q, warps * q + warp);
     const Matrix out = afresh(A);
-#pragma unroll
-    for (int i = 0; i < strips; ++i)
-      if (2 * i + 1 > p && 16 * i < n) {
+    for_constants<strips>([&](auto strip) TF_INLINE_LAMBDA {
+      constexpr int i = decltype(strip)::value;
+      if constexpr (2 * i + 1 > p) {
+        if (16 * i >= n) return;
         const LeftPart<T> left = left_part(Q, i);
         if (i % warps == warp) {
           TensorEntries<T> x;
 #pragma unroll
           for (int e = 0; e < 4; ++e) x.set(e, left.v[e % 2][e / 2]);
-          TilePlace<Matrix> to(out, n, 16 * i, 8 * p, place);
-          if (2 * i == p) to.inside[0] = to.inside[1] = false;  // the diagonal block itself was written before
-          to.store(x);
+          if constexpr (2 * i > p) {
+            store_tile<true>(x, out, n, 16 * i, 8 * p, place);
+          } else {  // the upper half is the diagonal block, which was written before
+#pragma unroll
+            for (int e = 2; e < 4; ++e)
+              if (inside<true>(e, n, 16 * i, 8 * p, place)) *entry_of(out, e, 16 * i, 8 * p, place) = x.get(e);
+          }
           if constexpr (keeps)
 #pragma unroll
-            for (int e = 0; e < 4; ++e)
-              if (2 * i > p || e >= 2) kept.at(p, 16 * i + place.row(e), place.col(e)) = x.get(e);
+            for (int e = 2 * i > p ? 0 : 2; e < 4; ++e) kept.at(p, 16 * i + place.row(e), place.col(e)) = x.get(e);
         }
         if (!last)
 #pragma unroll
           for (int q = 0; q < Shape::columns; ++q)
-            if (i >= Shape::top(q)) {
+            if (i >= Shape::top(q) && warps * q + warps - 1 > p + 1) {
               const int j = warps * q + warp;
-              if (j > p + 1 && j <= 2 * i + 1) subtract_product(c[q][i], left, right[q]);
+              if ((warps * q > p + 1 || j > p + 1) && (warps * q + warps - 1 <= 2 * i + 1 || j <= 2 * i + 1))
+                subtract_product(c[q][i], left, right[q]);
             }
       }
-    if (last) return failed > 0 ? 8 * p + failed : 0;
+    });
+  };
+  // Panel p is known to the compiler wherever registers are indexed by it.
+  const auto with_panel = [&](int p, auto f) TF_INLINE_LAMBDA {
+    for_constants<2 * strips + 1>([&](auto constant) TF_INLINE_LAMBDA {
+      if (p == decltype(constant)::value) {
+        f(constant);
+        kept_apart<decltype(constant)::value>();
+      }
+    });
+  };
+  int failed = 0;
+  for (int p = 0;; ++p) {  // panel p is factored, then the update with panel p - 1 is completed
+    team_sync<warps>();    // panel p - 1 is complete, and nobody reads the one before
+    if (warps > 1 && p > 0) failed = status[(p - 1) % 2];
+    const int before = failed;  // of panel p - 1
+    const bool last = 8 * p >= n || before > 0, own = !last && warp == p % warps;
+    T *const Q = shared + p % 2 * Shape::panel, *const R = shared + (p + 1) % 2 * Shape::panel;  // this one, the one before
+    if (own) {  // the next panel goes ahead of the rest of the update
+      with_panel(p, [&](auto constant) TF_INLINE_LAMBDA {
+        constexpr int P = decltype(constant)::value, q = P / warps;
+        if constexpr (P < 2 * strips) {
+        if constexpr (P > 0) {
+          const RightPart<T> right = right_part(R, P);
+#pragma unroll
+          for (int i = P / 2; i < strips; ++i)
+            if (16 * i < n) subtract_product(c[q][i], left_part(R, i), right);
+        }
+#pragma unroll
+        for (int f = 0; f < 2; ++f) corner[place.g * Corner<T>::pitch + place.t + 4 * f] = c[q][P / 2].get(P % 2 * 2 + f);
+        }
+      });
+      T* const inverse = V + p * V_step;
+      __syncwarp();  // the diagonal block is there
+      failed = factor_corner<false>(corner, inverse, scratch);
+      if (failed < 0) failed = factor_corner_carefully(corner, inverse, scratch);
+      __syncwarp();  // its factor and inverse are there
+      if (warps > 1 && int(threadIdx.x) % 32 == 0) status[p % 2] = failed;
+      const Matrix out = afresh(A);
+#pragma unroll
+      for (int f = 0; f < 2; ++f) {
+        const int r = place.g, k = place.t + 4 * f;
+        if (k <= r && 8 * p + r < n) out(8 * p + r, 8 * p + k) = corner[r * Corner<T>::pitch + k];
+        if (keeps && k <= r) kept.at(p, 8 * p + r, k) = corner[r * Corner<T>::pitch + k];
+      }
+    }
+    with_panel(p, [&](auto constant) TF_INLINE_LAMBDA {
+      constexpr int P = decltype(constant)::value;
+      if constexpr (P < 2 * strips)
+        if (own) {
+          const RightPart<T> negative = negative_inverse(V + P * V_step, place);
+#pragma unroll
+          for (int i = (P + 1) / 2; i < strips; ++i)
+            if (16 * i < n) {
+              const TensorEntries<T> x = times_inverse(c[P / warps][i], negative);
+#pragma unroll
+              for (int e = 0; e < 4; ++e) Q[place.col(e) * pitch + 16 * i + place.row(e)] = x.get(e);
+            }
+        }
+      if constexpr (P > 0) finish_panel(std::integral_constant<int, P - 1>{}, R, last);
+    });
+    if (last) return before > 0 ? 8 * (p - 1) + before : 0;
   }
 }
 
