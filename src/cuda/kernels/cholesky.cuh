@@ -137,22 +137,21 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
   }
 }
 
-// ---- the whole triangle in registers ----
+// ---- the whole factor in shared memory ----
 
 template <class T, int strips, int warps>
-__global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks)
+__global__ void __launch_bounds__(32 * warps)
     cholesky_resident_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   using Shape = Resident<T, strips, warps>;
-  __shared__ __align__(16) T shared[Shape::entries];
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* const shared = reinterpret_cast<T*>(raw);
   for (ItemTurn<warps> turn(selection, A.count); turn.more();) {
     const index_t b = turn.item();
     const bool own = wanted(A, b, info, resets);
     int failed = 0;
-    if (own) {
-      const Tile<T> a = A.item(b);
-      if (a.rows > 0)
-        failed = factor_resident<T, strips, warps>(a, shared, shared + Shape::entries - Corner<T>::size, 0);
-    }
+    if (own)
+      failed = factor_resident<T, strips, warps>(afresh(A.item(b)), typename Shape::Kept{shared}, shared + Shape::Kept::size,
+                                                 shared + Shape::Kept::size + Shape::corner, 0);
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) {
       if (own) report(info, b, resets, first, failed);
@@ -172,7 +171,7 @@ struct Blocked {
   static constexpr int blocks = 16 / warps;                // on a multiprocessor
   static constexpr int ahead = sizeof(T) < 8 ? 2 : 2 / strips;  // steps of 8 columns that are loaded ahead
   static constexpr int chunk = 16 * warps * strips;
-  static constexpr int pitch = panel_pitch<T, nb>, slab = pitch * nb;  // nb x nb entries
+  static constexpr int pitch = nb + column_pad<T>, slab = pitch * nb;  // nb x nb entries
   static constexpr int inverses = nb / 8 * Corner<T>::size;
   static constexpr int entries = 3 * slab + inverses + Resident<T, 2, 1>::entries;
 };
@@ -210,7 +209,9 @@ class SlabCopy {
 /// held during the update.
 template <class T, int pitch>
 __device__ __noinline__ int factor_diagonal_tile(T* L11, int n, T* scratch, T* V) {
-  return factor_resident<T, 2, 1>(Tile<T, int>{L11, n, n, 1, pitch}, scratch, V, Corner<T>::size);
+  using Shape = Resident<T, 2, 1>;
+  return factor_resident<T, 2, 1>(Tile<T, int>{L11, n, n, 1, pitch}, typename Shape::Kept{scratch},
+                                  scratch + Shape::Kept::size, V, Corner<T>::size);
 }
 
 template <class T, int warps, int strips>
@@ -411,7 +412,8 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   };
   const auto resident = [&]<int strips, int warps>(std::integral_constant<int, strips>, std::integral_constant<int, warps>) {
     using Shape = Resident<T, strips, warps>;
-    go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, 0, Shape::blocks);
+    constexpr std::size_t bytes = Shape::entries * sizeof(T), all_shared = 227u << 10, reserved = 1u << 10;
+    go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, bytes, int(all_shared / (bytes + reserved)));
   };
   using std::integral_constant;
   switch (rung) {
@@ -421,8 +423,8 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
       else small(integral_constant<int, 16>{});
       break;
     case Rung::Resident32: resident(integral_constant<int, 2>{}, integral_constant<int, 1>{}); break;
-    case Rung::Resident64: resident(integral_constant<int, 4>{}, integral_constant<int, (sizeof(T) > 8 ? 2 : 1)>{}); break;
-    case Rung::Resident128: resident(integral_constant<int, 8>{}, integral_constant<int, (sizeof(T) > 8 ? 8 : 4)>{}); break;
+    case Rung::Resident64: resident(integral_constant<int, 4>{}, integral_constant<int, 1>{}); break;
+    case Rung::Resident128: resident(integral_constant<int, 2>{}, integral_constant<int, 4>{}); break;
     case Rung::Blocked: {
       using Shape = Blocked<T, 8, 1>;
       go(cholesky_blocked_kernel<T, Shape::warps, Shape::strips>, Shape::threads, 1, Shape::entries * sizeof(T), Shape::blocks);

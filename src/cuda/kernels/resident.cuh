@@ -1,4 +1,4 @@
-// Cholesky of a matrix whose triangle lies in the registers of one or a few warps, as tiles of the tensor cores.
+// Cholesky of a matrix that stays in a multiprocessor, by one or a few warps, in tiles of the tensor cores.
 #pragma once
 
 #include <cuda/kernels/columns.cuh>
@@ -32,49 +32,100 @@ __device__ __forceinline__ Tile<T, int> afresh(Tile<T, int> A) {
 /// Shared memory of a warp for a diagonal block and its inverse, both by rows.
 template <class T>
 struct Corner {
-  static constexpr int width = 8;
-  static constexpr int pitch = width + ColumnScratch<T, width>::vector;
+  static constexpr int width = 8, vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
+  static constexpr int pitch = width + vector;
   static constexpr int size = width * pitch;  // of each of the two
-  static constexpr int scratch = ColumnScratch<T, width>::size;
 };
 
-/// Factors the block, of which the lower triangle is given: L takes its place, V becomes L^-H. Lanes 0-7 hold a row of the
-/// block each, lanes 8-15 the rows of the identity below it, which the same column operations turn into L^-H. Returns 0, the
-/// failed column + 1, or -1 without having written when this wants care.
+/// Factors the block, of which the lower triangle is given, by one warp: L takes its place, V becomes L^-H. Every lane has the
+/// whole block in registers and factors it for itself, so that no column waits for another lane; lanes 0-7 carry a row of the
+/// block besides, lanes 8-15 a row of the identity, which the same column operations turn into rows of L and L^-H. Columns
+/// stay unscaled until the end: the time is that of one reciprocal after the other. Returns 0, the failed column + 1, or,
+/// without `careful`, -1 and nothing is written when a pivot is not of a middling size: squares and reciprocals may overflow.
 template <bool careful, class T>
-__device__ __forceinline__ int factor_corner(T* block, T* V, T* scratch) {
+__device__ __forceinline__ int factor_corner(T* block, T* V, T* scales) {
+  using R = Real<T>;
   using Shape = Corner<T>;
-  constexpr int vector = ColumnScratch<T, Shape::width>::vector;
+  constexpr int width = Shape::width, vector = Shape::vector;
   using Entries = EntryVector<T, vector>;
   const int lane = int(threadIdx.x) % 32, row = lane % 16;
-  T a[Shape::width];
+  T a[width], l[width][width];
 #pragma unroll
-  for (int c = 0; c < Shape::width; c += vector) {
+  for (int r = 0; r < width; ++r)
+#pragma unroll
+    for (int c = 0; c <= r; c += vector) {
+      const auto v = *reinterpret_cast<const Entries*>(block + r * Shape::pitch + c);
+#pragma unroll
+      for (int e = 0; e < vector; ++e)
+        if (c + e <= r) l[r][c + e] = v.v[e];
+    }
+#pragma unroll
+  for (int c = 0; c < width; c += vector) {
     const auto v = *reinterpret_cast<const Entries*>(block + row % 8 * Shape::pitch + c);
 #pragma unroll
     for (int e = 0; e < vector; ++e) a[c + e] = row < 8 ? v.v[e] : T(c + e == row - 8 ? 1 : 0);
   }
-  const Real<T> pivot = factor_columns<careful, T, Shape::width>(a, row, lane < 8, scratch);
-  if (!careful && __any_sync(~0u, !middling(pivot))) return -1;
-  if constexpr (is_complex<T>)
+  R mine = R(1), d = real(l[0][0]), y = careful ? R(1) : rough_reciprocal(d);
 #pragma unroll
-    for (int c = 0; c < Shape::width; ++c)
-      if (c == row) a[c] = T(real(a[c]));
+  for (int c = 0; c < width; ++c) {
+    mine = lane == c ? d : mine;
+    if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
+      const R scale = reciprocal_sqrt(d);
+#pragma unroll
+      for (int r = c + 1; r < width; ++r) l[r][c] = l[r][c] * scale;
+      const T t = a[c] * scale;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) {
+        a[q] = minus_product(a[q], t, conj(l[q][c]));
+#pragma unroll
+        for (int r = q; r < width; ++r) l[r][q] = minus_product(l[r][q], l[r][c], conj(l[q][c]));
+      }
+      if (c + 1 < width) d = real(l[c + 1 < width ? c + 1 : c][c + 1 < width ? c + 1 : c]);
+    } else {  // 1 / d = y (1 + p), and the products with y do not wait for p; the next pivot goes ahead of all
+      const R p = reciprocal_correction(d, y);
+      const R before = y;
+      if (c + 1 < width) {
+        const int k = c + 1 < width ? c + 1 : c;
+        // The square of a float overflows too soon to be computed first, as it is of a double to save time.
+        const R sy = sizeof(R) == 4 ? real((l[k][c] * y) * conj(l[k][c])) : real(l[k][c] * conj(l[k][c])) * y;
+        d = (real(l[k][k]) - sy) - sy * p;
+        y = rough_reciprocal(d);
+      }
+      const T ay = a[c] * before, t = ay + ay * p;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) a[q] = minus_product(a[q], t, conj(l[q][c]));
+#pragma unroll
+      for (int r = c + 2; r < width; ++r) {
+        const T ly = l[r][c] * before, u = ly + ly * p;
+#pragma unroll
+        for (int q = c + 1; q <= r; ++q) l[r][q] = minus_product(l[r][q], u, conj(l[q][c]));
+      }
+    }
+  }
+  if (!careful && __any_sync(~0u, !middling(mine))) return -1;
+  if (lane < width) scales[lane] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
+  __syncwarp();  // the scales are visible, and everyone has read the block
   if (lane < 16) {
     T* to = (row < 8 ? block : V) + row % 8 * Shape::pitch;
 #pragma unroll
-    for (int c = 0; c < Shape::width; c += vector) {
+    for (int c = 0; c < width; c += vector) {
+      const auto scale = *reinterpret_cast<const Entries*>(scales + c);
       Entries v;
 #pragma unroll
-      for (int e = 0; e < vector; ++e) v.v[e] = a[c + e];
+      for (int e = 0; e < vector; ++e) {
+        v.v[e] = a[c + e] * real(scale.v[e]);
+        if constexpr (is_complex<T>)
+          if (c + e == row) v.v[e] = T(real(v.v[e]));
+      }
       *reinterpret_cast<Entries*>(to + c) = v;
     }
   }
-  return __ffs(int(__ballot_sync(~0u, !good_pivot(pivot)) & 0xffu));
+  return __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
 }
+/// Apart, so that its registers are not held in the usual case.
 template <class T>
-__device__ __noinline__ int factor_corner_carefully(T* block, T* V, T* scratch) {
-  return factor_corner<true>(block, V, scratch);
+__device__ __noinline__ int factor_corner_carefully(T* block, T* V, T* scales) {
+  return factor_corner<true>(block, V, scales);
 }
 
 /// The right operand that makes subtract_product subtract -A V.
@@ -127,29 +178,32 @@ __device__ __forceinline__ void store_tile(const TensorEntries<T>& c, const Matr
     if (inside<below>(e, n, r0, k0, place)) *entry_of(A, e, r0, k0, place) = c.get(e);
 }
 
-/// A panel in shared memory, entry (r, c) at [c * pitch + r]: a warp's tiles and rows meet no bank twice.
-template <class T, int rows>
-inline constexpr int panel_pitch = (rows + 31) / 32 * 32 + 32 / int(sizeof(T));
+/// Room between columns in shared memory, so that the tiles of a warp meet no bank twice.
+template <class T>
+inline constexpr int column_pad = 32 / int(sizeof(T));
 
-/// 16 x 8 tiles in the registers of `warps` warps, tile columns dealt out in turn: the triangle of a matrix of order up to
-/// 16 `strips`. The warp that owns a tile column factors its diagonal block, multiplies the tiles below by the inverse, and
-/// leaves them in shared memory as the operands of everyone's update.
+/// The columns of a factor of order up to `most` in shared memory, sixteen at a time from their diagonal on.
+template <class T, int most>
+struct KeptFactor {
+  static constexpr int pad = column_pad<T>, groups = most / 16;
+  static constexpr int size = 16 * groups * (most + pad) - 128 * groups * (groups - 1);
+  T* data;
+  /// Entry (r, 8 p + c) is at panel(p)[c * pitch(p) + r].
+  __device__ static int pitch(int p) { return most + pad - p / 2 * 16; }
+  __device__ T* panel(int p) const {
+    const int g = p / 2;
+    return data + 16 * g * (most + pad) - 128 * g * (g - 1) + p % 2 * 8 * pitch(p) - 16 * g;
+  }
+  __device__ T& at(int p, int r, int c) const { return panel(p)[c * pitch(p) + r]; }
+};
+
+/// The shape of factor_resident: `strips` tiles of 16 rows to each of `warps` warps, dealt out in turn.
 template <class T, int strips, int warps_>
 struct Resident {
-  static constexpr int warps = warps_, threads = 32 * warps, most = 16 * strips;
-  static constexpr int columns = (2 * strips + warps - 1) / warps;  // tile columns of a warp
-  static constexpr int pitch = panel_pitch<T, most>, panel = 8 * pitch;
-  static constexpr int entries = 2 * panel + 2 * Corner<T>::size + Corner<T>::scratch;  // of shared memory
-  static constexpr int tiles() {
-    int all = 0;
-    for (int q = 0; q < columns; ++q) all += strips - warps * q / 2;
-    return all;
-  }
-  /// Blocks that share a multiprocessor: what the tiles and some 80 registers beside them leave room for.
-  static constexpr int registers = min(255, 80 + tiles() * int(sizeof(T)));
-  static constexpr int blocks = 65536 / (threads * ((registers + 7) / 8 * 8));
-  /// The first strip of a warp's tile column q that is not above the diagonal.
-  TF_HD static constexpr int top(int q) { return warps * q / 2; }
+  static constexpr int warps = warps_, threads = 32 * warps, most = 16 * strips * warps;
+  using Kept = KeptFactor<T, most>;
+  static constexpr int corner = Corner<T>::size + Corner<T>::width;  // the diagonal block and its scales
+  static constexpr int entries = Kept::size + corner + Corner<T>::size;  // of shared memory, with one inverse
 };
 
 template <int warps>
@@ -167,155 +221,90 @@ __device__ __forceinline__ void kept_apart() {
   asm volatile("// branch %0" ::"n"(number));
 }
 
-/// A factor of order up to `most` in shared memory, panel after panel of eight columns, each from its diagonal on.
-template <class T, int most>
-struct KeptFactor {
-  static constexpr int pad = 32 / int(sizeof(T));
-  TF_HD static constexpr int start(int p) { return 8 * p * (most + pad) - 32 * p * (p - 1); }
-  static constexpr int size = 8 * (most / 8) * (most + pad) - 32 * (most / 8) * (most / 8 - 1);
-  T* data;
-  /// Entry (r, 8 p + c)
-  __device__ T& at(int p, int r, int c) const { return data[start(p) + c * (most + pad - 8 * p) + r - 8 * p]; }
-};
-
-/// Factors A, in global or in shared memory. V_step: how far apart the inverses of the diagonal blocks are left in V. With
-/// `keeps`, the factor goes into `kept` as well.
-template <class T, int strips, int warps, bool keeps = false, class Matrix>
-__device__ __forceinline__ int factor_resident(const Matrix& A, T* shared, T* V, int V_step,
-                                               KeptFactor<T, 16 * strips> kept = {nullptr}) {
-  using Shape = Resident<T, strips, warps>;
-  constexpr int pitch = Shape::pitch;
-  T* const corner = shared + 2 * Shape::panel;
-  T* const scratch = corner + Corner<T>::size;
-  __shared__ int status[2];  // of the panel that was factored last, and of the one before
+/// Factors A, which lies in global or in shared memory, from the left by panels of eight columns: the tiles of a panel are in
+/// registers, the columns before it in shared memory as operands of its update, `kept`. The warp that has the diagonal block
+/// factors it, and all multiply by its inverse. V_step: how far apart these inverses are left in V. The code is short on
+/// purpose: unrolled over panels, with the whole triangle in registers, it waits for its own instructions.
+template <class T, int strips, int warps, class Matrix>
+__device__ __forceinline__ int factor_resident(const Matrix& A, typename Resident<T, strips, warps>::Kept kept, T* corner,
+                                               T* V, int V_step) {
+  T* const scales = corner + Corner<T>::size;
+  __shared__ int status;
   const int warp = warps == 1 ? 0 : int(threadIdx.x) / 32, n = int(A.rows);
   const LanePlace place;
-  TensorEntries<T> c[Shape::columns][strips];
-  {
-    const Matrix in = afresh(A);
-    for_constants<Shape::columns>([&](auto column) TF_INLINE_LAMBDA {
-      constexpr int q = decltype(column)::value, top = Shape::top(q);
-      for_constants<strips - top>([&](auto strip) TF_INLINE_LAMBDA {
-        constexpr int i = top + decltype(strip)::value;
-        constexpr bool below = 8 * (warps * q + warps) <= 16 * i;
-        c[q][i] = load_tile<below, T>(in, n, 16 * i, 8 * (warps * q + warp), place);
-      });
-    });
-  }
-  const auto left_part = [&](const T* Q, int i) TF_INLINE_LAMBDA {
-    LeftPart<T> left;
+  const auto strip = [&](int s) TF_INLINE_LAMBDA { return 16 * (warp + warps * s); };
+  TensorEntries<T> c[strips], next[strips];
 #pragma unroll
-    for (int s = 0; s < 2; ++s)
+  for (int s = 0; s < strips; ++s) next[s] = load_tile<false, T>(A, n, strip(s), 0, place);
+  for (int p = 0; 8 * p < n; ++p) {
 #pragma unroll
-      for (int h = 0; h < 2; ++h) left.v[s][h] = Q[(4 * s + place.t) * pitch + 16 * i + place.g + 8 * h];
-    return left;
-  };
-  const auto right_part = [&](const T* Q, int j) TF_INLINE_LAMBDA {
-    RightPart<T> right;
+    for (int s = 0; s < strips; ++s) {
+      c[s] = next[s];
+      if (8 * (p + 1) < n && strip(s) + 15 >= 8 * (p + 1)) next[s] = load_tile<false, T>(A, n, strip(s), 8 * (p + 1), place);
+    }
+    // c -= L (rows, k) L (8 p.., k)^H for the panels k before this one
+    for (int k = 0; k < p; ++k) {
+      const int pitch = kept.pitch(k);
+      const T* const column = kept.panel(k) + place.t * pitch;
+      RightPart<T> right;
 #pragma unroll
-    for (int s = 0; s < 2; ++s) right.v[s] = Q[(4 * s + place.t) * pitch + 8 * j + place.right_row()];
-    return right;
-  };
-  // Writes panel p out and updates what lies right of the next one.
-  const auto finish_panel = [&](auto constant, const T* Q, bool last) TF_INLINE_LAMBDA {
-    constexpr int p = decltype(constant)::value;
-    RightPart<T> right[Shape::columns];
+      for (int f = 0; f < 2; ++f) right.v[f] = column[4 * f * pitch + 8 * p + place.right_row()];
 #pragma unroll
-    for (int q = 0; q < Shape::columns; ++q)
-      if (warps * q + warps - 1 > p + 1) right[q] = right_part(Q, warps * q + warp);
-    const Matrix out = afresh(A);
-    for_constants<strips>([&](auto strip) TF_INLINE_LAMBDA {
-      constexpr int i = decltype(strip)::value;
-      if constexpr (2 * i + 1 > p) {
-        if (16 * i >= n) return;
-        const LeftPart<T> left = left_part(Q, i);
-        if (i % warps == warp) {
-          TensorEntries<T> x;
+      for (int s = 0; s < strips; ++s)
+        if (strip(s) + 15 >= 8 * p && strip(s) < n) {
+          LeftPart<T> left;
 #pragma unroll
-          for (int e = 0; e < 4; ++e) x.set(e, left.v[e % 2][e / 2]);
-          if constexpr (2 * i > p) {
-            store_tile<true>(x, out, n, 16 * i, 8 * p, place);
-          } else {  // the upper half is the diagonal block, which was written before
+          for (int f = 0; f < 2; ++f)
 #pragma unroll
-            for (int e = 2; e < 4; ++e)
-              if (inside<true>(e, n, 16 * i, 8 * p, place)) *entry_of(out, e, 16 * i, 8 * p, place) = x.get(e);
-          }
-          if constexpr (keeps)
-#pragma unroll
-            for (int e = 2 * i > p ? 0 : 2; e < 4; ++e) kept.at(p, 16 * i + place.row(e), place.col(e)) = x.get(e);
+            for (int h = 0; h < 2; ++h) left.v[f][h] = column[4 * f * pitch + strip(s) + place.g + 8 * h];
+          subtract_product(c[s], left, right);
         }
-        if (!last)
+    }
+    T* const inverse = V + p * V_step;
+    int failed = 0;
+    if (warps == 1 || p / 2 % warps == warp) {
+      for_constants<strips>([&](auto slot) TF_INLINE_LAMBDA {
+        constexpr int s = decltype(slot)::value;
+        if (p / 2 == warp + warps * s) {
 #pragma unroll
-          for (int q = 0; q < Shape::columns; ++q)
-            if (i >= Shape::top(q) && warps * q + warps - 1 > p + 1) {
-              const int j = warps * q + warp;
-              if ((warps * q > p + 1 || j > p + 1) && (warps * q + warps - 1 <= 2 * i + 1 || j <= 2 * i + 1))
-                subtract_product(c[q][i], left, right[q]);
-            }
-      }
-    });
-  };
-  // Panel p is known to the compiler wherever registers are indexed by it.
-  const auto with_panel = [&](int p, auto f) TF_INLINE_LAMBDA {
-    for_constants<2 * strips + 1>([&](auto constant) TF_INLINE_LAMBDA {
-      if (p == decltype(constant)::value) {
-        f(constant);
-        kept_apart<decltype(constant)::value>();
-      }
-    });
-  };
-  int failed = 0;
-  for (int p = 0;; ++p) {  // panel p is factored, then the update with panel p - 1 is completed
-    team_sync<warps>();    // panel p - 1 is complete, and nobody reads the one before
-    if (warps > 1 && p > 0) failed = status[(p - 1) % 2];
-    const int before = failed;  // of panel p - 1
-    const bool last = 8 * p >= n || before > 0, own = !last && warp == p % warps;
-    T *const Q = shared + p % 2 * Shape::panel, *const R = shared + (p + 1) % 2 * Shape::panel;  // this one, the one before
-    if (own) {  // the next panel goes ahead of the rest of the update
-      with_panel(p, [&](auto constant) TF_INLINE_LAMBDA {
-        constexpr int P = decltype(constant)::value, q = P / warps;
-        if constexpr (P < 2 * strips) {
-        if constexpr (P > 0) {
-          const RightPart<T> right = right_part(R, P);
-#pragma unroll
-          for (int i = P / 2; i < strips; ++i)
-            if (16 * i < n) subtract_product(c[q][i], left_part(R, i), right);
-        }
-#pragma unroll
-        for (int f = 0; f < 2; ++f) corner[place.g * Corner<T>::pitch + place.t + 4 * f] = c[q][P / 2].get(P % 2 * 2 + f);
+          for (int f = 0; f < 2; ++f)
+            corner[place.g * Corner<T>::pitch + place.t + 4 * f] = p % 2 ? c[s].get(2 + f) : c[s].get(f);
+          kept_apart<s>();
         }
       });
-      T* const inverse = V + p * V_step;
       __syncwarp();  // the diagonal block is there
-      failed = factor_corner<false>(corner, inverse, scratch);
-      if (failed < 0) failed = factor_corner_carefully(corner, inverse, scratch);
+      failed = factor_corner<false>(corner, inverse, scales);
+      if (failed < 0) failed = factor_corner_carefully(corner, inverse, scales);
       __syncwarp();  // its factor and inverse are there
-      if (warps > 1 && int(threadIdx.x) % 32 == 0) status[p % 2] = failed;
-      const Matrix out = afresh(A);
 #pragma unroll
       for (int f = 0; f < 2; ++f) {
         const int r = place.g, k = place.t + 4 * f;
-        if (k <= r && 8 * p + r < n) out(8 * p + r, 8 * p + k) = corner[r * Corner<T>::pitch + k];
-        if (keeps && k <= r) kept.at(p, 8 * p + r, k) = corner[r * Corner<T>::pitch + k];
+        if (k <= r && 8 * p + r < n) A(8 * p + r, 8 * p + k) = corner[r * Corner<T>::pitch + k];
       }
+      if (warps > 1 && place.g == 0 && place.t == 0) status = failed;
     }
-    with_panel(p, [&](auto constant) TF_INLINE_LAMBDA {
-      constexpr int P = decltype(constant)::value;
-      if constexpr (P < 2 * strips)
-        if (own) {
-          const RightPart<T> negative = negative_inverse(V + P * V_step, place);
+    if (warps > 1) {
+      __syncthreads();  // the inverse is there
+      failed = status;
+    }
+    const RightPart<T> negative = negative_inverse(inverse, place);
+    T* const to = kept.panel(p) + place.t * kept.pitch(p) + place.g;
 #pragma unroll
-          for (int i = (P + 1) / 2; i < strips; ++i)
-            if (16 * i < n) {
-              const TensorEntries<T> x = times_inverse(c[P / warps][i], negative);
+    for (int s = 0; s < strips; ++s)
+      if (strip(s) + 8 > 8 * p && strip(s) < n) {
+        const TensorEntries<T> x = times_inverse(c[s], negative);
+        // Where the upper half is the diagonal block, which was written before, it is garbage that nobody reads.
 #pragma unroll
-              for (int e = 0; e < 4; ++e) Q[place.col(e) * pitch + 16 * i + place.row(e)] = x.get(e);
-            }
+        for (int e = 0; e < 4; ++e) {
+          to[e % 2 * 4 * kept.pitch(p) + strip(s) + e / 2 * 8] = x.get(e);
+          if (inside<true>(e, n, strip(s), 8 * p, place) && (e >= 2 || strip(s) > 8 * p))
+            *entry_of(A, e, strip(s), 8 * p, place) = x.get(e);
         }
-      if constexpr (P > 0) finish_panel(std::integral_constant<int, P - 1>{}, R, last);
-    });
-    if (last) return before > 0 ? 8 * (p - 1) + before : 0;
+      }
+    if (failed > 0) return 8 * p + failed;
+    team_sync<warps>();  // the panel is complete
   }
+  return 0;
 }
 
 }  // namespace trifactor::cuda
