@@ -137,22 +137,21 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
   }
 }
 
-// ---- the whole triangle in registers ----
+// ---- the whole factor in shared memory ----
 
 template <class T, int strips, int warps>
-__global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks)
+__global__ void __launch_bounds__(32 * warps)
     cholesky_resident_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   using Shape = Resident<T, strips, warps>;
-  __shared__ __align__(16) T shared[Shape::entries];
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* const shared = reinterpret_cast<T*>(raw);
   for (ItemTurn<warps> turn(selection, A.count); turn.more();) {
     const index_t b = turn.item();
     const bool own = wanted(A, b, info, resets);
     int failed = 0;
-    if (own) {
-      const Tile<T> a = A.item(b);
-      if (a.rows > 0)
-        failed = factor_resident<T, strips, warps>(a, shared, shared + Shape::entries - Corner<T>::size, 0);
-    }
+    if (own)
+      failed = factor_resident<T, strips, warps>(afresh(A.item(b)), typename Shape::Kept{shared}, shared + Shape::Kept::size,
+                                                 shared + Shape::Kept::size + Shape::corner, 0);
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) {
       if (own) report(info, b, resets, first, failed);
@@ -163,40 +162,62 @@ __global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks
 
 // ---- from the left, a block column in registers ----
 
-/// A block of 8 warps takes block columns of 32 and, within each, chunks of rows: `strips` tiles of 16 rows to a warp. A chunk
+/// A block takes block columns of 32 and, within each, chunks of rows: `strips` tiles of 16 rows to a warp. A chunk
 /// is updated with everything left of it, from global memory; one warp factors the diagonal tile; products with its inverted
 /// diagonal blocks finish the rest.
-template <class T, int strips_>
+template <class T, int warps_, int strips_>
 struct Blocked {
-  static constexpr int warps = 8, threads = 256, strips = strips_, nb = 32;
+  static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32;
+  static constexpr int blocks = 16 / warps;                // on a multiprocessor
+  static constexpr int ahead = sizeof(T) < 8 ? 2 : 2 / strips;  // steps of 8 columns that are loaded ahead
   static constexpr int chunk = 16 * warps * strips;
-  static constexpr int pitch = panel_pitch<T, nb>, slab = pitch * nb;  // nb x nb entries
+  static constexpr int pitch = nb + column_pad<T>, slab = pitch * nb;  // nb x nb entries
   static constexpr int inverses = nb / 8 * Corner<T>::size;
   static constexpr int entries = 3 * slab + inverses + Resident<T, 2, 1>::entries;
 };
 
-/// Starts to copy the nb x nb entries of A at (r0, k0) to shared memory; beyond the last row zeros. Rows are permuted as
-/// right operands want them.
+/// Copies slabs of nb x nb entries of the rows of A from r0 on to shared memory, one after the other from the left, rows
+/// permuted as right operands want them. Rows beyond the last are copies of it: what comes of them is not used.
 template <class T, int nb, int pitch, int threads>
-__device__ __forceinline__ void fetch_slab(const Tile<T>& given, int n, int r0, int k0, T* slab) {
-  const Tile<T> A = afresh(given);
-  const bool down = A.row_stride == 1;
+class SlabCopy {
+ public:
+  __device__ __forceinline__ SlabCopy(const Tile<T>& A, int r0) : step_(nb * A.col_stride), down_(A.row_stride == 1) {
 #pragma unroll
-  for (int t = 0; t < nb * nb / threads; ++t) {
-    const int u = int(threadIdx.x) + t * threads, r = down ? u % nb : u / nb, k = down ? u / nb : u % nb;
-    const bool inside = r0 + r < n;
-    const T* from = inside ? &A(r0 + r, k0 + k) : A.data;
-    copy_async<int(sizeof(T))>(shared_address(slab + k * pitch + r / 8 * 8 + LanePlace::right_place(r % 8)), from,
-                               inside ? int(sizeof(T)) : 0);
+    for (int t = 0; t < each; ++t) from_[t] = &A(min(index_t(r0 + row(t)), A.rows - 1), column(t));
   }
-  copy_commit();
+  /// Starts to copy the next slab.
+  __device__ __forceinline__ void start(T* slab) {
+#pragma unroll
+    for (int t = 0; t < each; ++t) {
+      const int r = row(t);
+      copy_async<int(sizeof(T))>(shared_address(slab + column(t) * pitch + r / 8 * 8 + LanePlace::right_place(r % 8)), from_[t]);
+      from_[t] += step_;
+    }
+    copy_commit();
+  }
+
+ private:
+  static constexpr int each = nb * nb / threads;
+  __device__ int row(int t) const { return down_ ? int(threadIdx.x) % nb : int(threadIdx.x) / nb + t * (threads / nb); }
+  __device__ int column(int t) const { return down_ ? int(threadIdx.x) / nb + t * (threads / nb) : int(threadIdx.x) % nb; }
+  const T* from_[each];
+  index_t step_;
+  bool down_;
+};
+
+/// Factors a tile of order up to 32 in shared memory by one warp; see factor_resident. Apart, so that its registers are not
+/// held during the update.
+template <class T, int pitch>
+__device__ __noinline__ int factor_diagonal_tile(T* L11, int n, T* scratch, T* V) {
+  using Shape = Resident<T, 2, 1>;
+  return factor_resident<T, 2, 1>(Tile<T, int>{L11, n, n, 1, pitch}, typename Shape::Kept{scratch},
+                                  scratch + Shape::Kept::size, V, Corner<T>::size);
 }
 
-template <class T, int strips>
+template <class T, int warps, int strips>
 __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
-  using Shape = Blocked<T, strips>;
+  using Shape = Blocked<T, warps, strips>;
   constexpr int nb = Shape::nb, pitch = Shape::pitch, tiles = nb / 8;
-  T* const slabs[2] = {shared, shared + Shape::slab};
   T* const L11 = shared + 2 * Shape::slab;  // (nb, nb) the diagonal tile
   T* const V = L11 + Shape::slab;           // the inverses of its diagonal blocks
   T* const scratch = V + Shape::inverses;
@@ -207,49 +228,53 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
     for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
       TensorEntries<T> c[strips][tiles];
       const auto strip = [&](int s) { return r0 + 16 * (warp + Shape::warps * s); };
-      if (k0 > 0) fetch_slab<T, nb, pitch, Shape::threads>(A, n, k0, 0, slabs[0]);
+      SlabCopy<T, nb, pitch, Shape::threads> copy(A, k0);
+      if (k0 > 0) copy.start(shared);
       {
         const Tile<T> in = afresh(A);
 #pragma unroll
         for (int s = 0; s < strips; ++s)
 #pragma unroll
-          for (int j = 0; j < tiles; ++j) c[s][j] = load_tile<T>(in, n, strip(s), k0 + 8 * j, place);
+          for (int j = 0; j < tiles; ++j) c[s][j] = load_tile<false, T>(in, n, strip(s), k0 + 8 * j, place);
       }
-      LeftPart<T> ahead[strips];
-      const auto read = [&](int k) {
-        const Tile<T> in = afresh(A);
+      // Rows beyond the last are copies of it here, too.
+      LeftPart<T> left[Shape::ahead][strips];
+      const T* from[strips][2];
 #pragma unroll
-        for (int s = 0; s < strips; ++s) {
-          const int r = strip(s) + place.g;
-          const T* p = &in(r, k + place.t);
+      for (int s = 0; s < strips; ++s)
 #pragma unroll
-          for (int h = 0; h < 2; ++h)
+        for (int h = 0; h < 2; ++h) from[s][h] = &A(min(strip(s) + place.g + 8 * h, n - 1), place.t);
+      const index_t half = 4 * A.col_stride;
+      const auto read = [&](LeftPart<T>(&to)[strips]) TF_INLINE_LAMBDA {
 #pragma unroll
-            for (int f = 0; f < 2; ++f)
-              ahead[s].v[f][h] = r + 8 * h < n ? p[8 * h * in.row_stride + 4 * f * in.col_stride] : T(0);
-        }
+        for (int s = 0; s < strips; ++s)
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            to[s].v[0][h] = *from[s][h], to[s].v[1][h] = from[s][h][half];
+            from[s][h] += 2 * half;
+          }
       };
-      if (k0 > 0) read(0);
+      if (k0 > 0)
+#pragma unroll
+        for (int g = 0; g < Shape::ahead; ++g) read(left[g]);
       for (int k = 0; k < k0; k += nb) {
-        if (k + nb < k0) fetch_slab<T, nb, pitch, Shape::threads>(A, n, k0, k + nb, slabs[k / nb % 2 ? 0 : 1]);
+        T* const slab = shared + k / nb % 2 * Shape::slab;
+        if (k + nb < k0) copy.start(shared + (k / nb + 1) % 2 * Shape::slab);
         else copy_commit();
         copy_wait<1>();
         __syncthreads();  // this slab is complete
-        const T* slab = slabs[k / nb % 2];
 #pragma unroll
         for (int u = 0; u < nb; u += 8) {
-          LeftPart<T> left[strips];
-#pragma unroll
-          for (int s = 0; s < strips; ++s) left[s] = ahead[s];
-          if (k + u + 8 < k0) read(k + u + 8);
+          auto& now = left[u / 8 % Shape::ahead];
 #pragma unroll
           for (int j = 0; j < tiles; ++j) {
             RightPart<T> right;
 #pragma unroll
             for (int f = 0; f < 2; ++f) right.v[f] = slab[(u + 4 * f + place.t) * pitch + 8 * j + place.g];
 #pragma unroll
-            for (int s = 0; s < strips; ++s) subtract_product(c[s][j], left[s], right);
+            for (int s = 0; s < strips; ++s) subtract_product(c[s][j], now[s], right);
           }
+          if (k + u + 8 * Shape::ahead < k0) read(now);
         }
         __syncthreads();  // everyone is done with this slab
       }
@@ -262,9 +287,13 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
             for (int e = 0; e < 4; ++e) L11[(8 * j + place.col(e)) * pitch + 16 * warp + place.row(e)] = c[0][j].get(e);
         __syncthreads();  // the diagonal tile is there
         if (warp == 0) {
-          const Tile<T, int> tile{L11, min(nb, n - k0), nb, 1, pitch};
-          const int failed = factor_resident<T, 2, 1>(tile, scratch, V, Corner<T>::size);
+          const int failed = factor_diagonal_tile<T, pitch>(L11, min(nb, n - k0), scratch, V);
           if (threadIdx.x == 0) failure = failed;
+          // What this warp held of the tile is not wanted any more, and was not worth saving around the call.
+#pragma unroll
+          for (int j = 0; j < tiles; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) c[0][j].set(e, T(0));
         }
         __syncthreads();  // it is factored
         const Tile<T> out = afresh(A);
@@ -283,7 +312,7 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
 #pragma unroll
         for (int p = 0; p < tiles; ++p) {
           const TensorEntries<T> x = times_inverse(c[s][p], negative_inverse(V + p * Corner<T>::size, place));
-          TilePlace<Tile<T>>(out, n, strip(s), k0 + 8 * p, place).store(x);
+          store_tile<true>(x, out, n, strip(s), k0 + 8 * p, place);
 #pragma unroll
           for (int j = p + 1; j < tiles; ++j) {
             RightPart<T> right;
@@ -299,14 +328,14 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
   return 0;
 }
 
-template <class T, int strips>
-__global__ void __launch_bounds__(256, 2) cholesky_blocked_kernel(Items<T> A, Selection selection, int* info,
-                                                                     index_t first, bool resets) {
+template <class T, int warps, int strips>
+__global__ void __launch_bounds__(32 * warps, Blocked<T, warps, strips>::blocks)
+    cholesky_blocked_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   extern __shared__ __align__(16) unsigned char raw[];
-  for (ItemTurn<8> turn(selection, A.count); turn.more();) {
+  for (ItemTurn<warps> turn(selection, A.count); turn.more();) {
     const index_t b = turn.item();
     const bool own = wanted(A, b, info, resets);
-    const int failed = own ? factor_blocked<T, strips>(A.item(b), reinterpret_cast<T*>(raw)) : 0;
+    const int failed = own ? factor_blocked<T, warps, strips>(A.item(b), reinterpret_cast<T*>(raw)) : 0;
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) {
       if (own) report(info, b, resets, first, failed);
@@ -367,9 +396,6 @@ __global__ void __launch_bounds__(sort_threads) sort_items_kernel(Items<T> A, in
   for (int b = t; b < count; b += sort_threads) order[atomicAdd(&places[sort_key(A.item_rows[b])], 1)] = b;
 }
 
-template <class T>
-inline constexpr int blocked_strips = 1;
-
 /// Launches one rung. With a list, as many blocks as run at once.
 template <class T>
 void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A, const Selection& selection, int* info,
@@ -386,7 +412,8 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   };
   const auto resident = [&]<int strips, int warps>(std::integral_constant<int, strips>, std::integral_constant<int, warps>) {
     using Shape = Resident<T, strips, warps>;
-    go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, 0, Shape::blocks);
+    constexpr std::size_t bytes = Shape::entries * sizeof(T), all_shared = 227u << 10, reserved = 1u << 10;
+    go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, bytes, int(all_shared / (bytes + reserved)));
   };
   using std::integral_constant;
   switch (rung) {
@@ -396,10 +423,12 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
       else small(integral_constant<int, 16>{});
       break;
     case Rung::Resident32: resident(integral_constant<int, 2>{}, integral_constant<int, 1>{}); break;
-    case Rung::Resident64: resident(integral_constant<int, 4>{}, integral_constant<int, (sizeof(T) > 8 ? 2 : 1)>{}); break;
-    case Rung::Resident128: resident(integral_constant<int, 8>{}, integral_constant<int, (sizeof(T) > 8 ? 8 : 4)>{}); break;
-    case Rung::Blocked:
-      go(cholesky_blocked_kernel<T, blocked_strips<T>>, 256, 1, Blocked<T, blocked_strips<T>>::entries * sizeof(T), 2);
+    case Rung::Resident64: resident(integral_constant<int, 4>{}, integral_constant<int, 1>{}); break;
+    case Rung::Resident128: resident(integral_constant<int, 2>{}, integral_constant<int, 4>{}); break;
+    case Rung::Blocked: {
+      using Shape = Blocked<T, 8, 1>;
+      go(cholesky_blocked_kernel<T, Shape::warps, Shape::strips>, Shape::threads, 1, Shape::entries * sizeof(T), Shape::blocks);
+    }
   }
 }
 

@@ -7,32 +7,32 @@
 
 namespace trifactor::cuda {
 
-template <class T, int strips, int warps>
+template <class T, int strips>
 struct SolveShape {
-  static constexpr int most = 16 * strips, panels = 2 * strips;
-  static constexpr int inverses = panels * Corner<T>::size;
-  static constexpr int entries = Resident<T, strips, warps>::entries + KeptFactor<T, most>::size + inverses;
+  using Kept = typename Resident<T, strips, 1>::Kept;
+  static constexpr int corner = Kept::size, inverses = corner + Resident<T, strips, 1>::corner;  // where they begin
+  static constexpr int entries = inverses + 2 * strips * Corner<T>::size;
 };
 
 /// L, of which the lower triangle of order n is given, into `kept`, and the inverses of its diagonal blocks into V: as
-/// factor_resident leaves them. By the threads of one block of `warps`.
-template <class T, int strips, int warps>
+/// factor_resident leaves them.
+template <class T, int strips>
 __device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> kept, T* V) {
-  const int n = int(L.rows), warp = int(threadIdx.x) / 32;
+  const int n = int(L.rows);
   const LanePlace place;
   const Tile<const T> in = afresh(L);
-  for (int p = warp; 8 * p < n; p += warps)
+  for (int p = 0; 8 * p < n; ++p)
 #pragma unroll
     for (int i = 0; i < strips; ++i)
       if (2 * i + 1 >= p && 16 * i < n) {
-        const TensorEntries<T> c = load_tile<T>(in, n, 16 * i, 8 * p, place);
+        const TensorEntries<T> c = load_tile<false, T>(in, n, 16 * i, 8 * p, place);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
           if (16 * i + place.row(e) >= 8 * p) kept.at(p, 16 * i + place.row(e), place.col(e)) = c.get(e);
       }
-  team_sync<warps>();  // the factor is there
+  __syncwarp();  // the factor is there
   // V = L^-H: eight lanes to a block, a row each, by substitution.
-  for (int t = int(threadIdx.x); t < n + 7 && t / 8 * 8 < n; t += 32 * warps) {
+  for (int t = int(threadIdx.x); t / 8 * 8 < n; t += 32) {
     const int p = t / 8, row = t % 8;
     T x[8];
 #pragma unroll
@@ -46,13 +46,13 @@ __device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> k
   }
 }
 
-/// X := (L L^H)^-1 X, or (conj(L) L^T)^-1 X if `flipped`, by a block of `warps`. A warp holds X^H, or X^T, as tiles of 16 x 8.
-template <class T, int strips, int warps>
+/// X := (L L^H)^-1 X, or (conj(L) L^T)^-1 X if `flipped`, by a warp, which holds X^H, or X^T, as tiles of 16 x 8.
+template <class T, int strips>
 __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool flipped, const Tile<T>& given) {
   constexpr int panels = 2 * strips;
-  const int n = int(given.rows), columns = int(given.cols), warp = int(threadIdx.x) / 32;
+  const int n = int(given.rows), columns = int(given.cols);
   const LanePlace place;
-  for (int j0 = 16 * warp; j0 < columns; j0 += 16 * warps) {
+  for (int j0 = 0; j0 < columns; j0 += 16) {
     const Tile<T> X = afresh(given);
     TensorEntries<T> x[panels];
 #pragma unroll
@@ -103,43 +103,39 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
 }
 
 /// With `factors`, A is factored first and info decided; without, A is a factor and items whose info is not 0 are skipped.
-template <class T, int strips, int warps, bool factors>
-__global__ void __launch_bounds__(32 * warps)
+template <class T, int strips, bool factors>
+__global__ void __launch_bounds__(32)
     cholesky_solve_kernel(Items<T> A, bool flipped, Items<T> B, std::conditional_t<factors, int*, const int*> info) {
-  using Shape = SolveShape<T, strips, warps>;
+  using Shape = SolveShape<T, strips>;
   extern __shared__ __align__(16) unsigned char raw[];
-  T* const shared = reinterpret_cast<T*>(raw);
-  const KeptFactor<T, Shape::most> kept{shared + Resident<T, strips, warps>::entries};
-  T* const V = kept.data + KeptFactor<T, Shape::most>::size;
+  T *const shared = reinterpret_cast<T*>(raw), *const V = shared + Shape::inverses;
+  const typename Shape::Kept kept{shared};
   for (index_t b = blockIdx.x; b < B.count; b += gridDim.x) {
     const Tile<T> a = A.item(b);
     if constexpr (factors) {
       const bool fits = wanted(A, b, nullptr, true) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
-      int failed = fits ? 0 : -1;
-      if (fits && a.rows > 0) {
-        failed = factor_resident<T, strips, warps, true>(a, shared, V, Corner<T>::size, kept);
-        team_sync<warps>();  // the factor is complete
-        if (failed == 0) solve_kept<T, strips, warps>(kept, V, flipped, B.item(b));
-      }
+      int failed = -1;
+      if (fits) failed = factor_resident<T, strips, 1>(afresh(a), kept, shared + Shape::corner, V, Corner<T>::size);
+      __syncwarp();  // the factor is complete
+      if (failed == 0) solve_kept<T, strips>(kept, V, flipped, B.item(b));
       if (threadIdx.x == 0) info[b] = failed;
     } else if (!info || info[b] == 0) {
-      load_factor<T, strips, warps>(a, kept, V);
-      team_sync<warps>();  // the inverses are there
-      solve_kept<T, strips, warps>(kept, V, flipped, B.item(b));
+      load_factor<T, strips>(a, kept, V);
+      __syncwarp();  // the inverses are there
+      solve_kept<T, strips>(kept, V, flipped, B.item(b));
     }
-    team_sync<warps>();  // shared memory is free again
+    __syncwarp();  // shared memory is free again
   }
 }
 
 template <class T, bool factors, class Info>
 void launch_solve_items(void* stream, const Items<T>& A, bool flipped, const Items<T>& B, Info* info) {
-  const auto go = [&]<int strips, int warps>(std::integral_constant<int, strips>, std::integral_constant<int, warps>) {
-    launch(stream, cholesky_solve_kernel<T, strips, warps, factors>, grid_for(B.count), 32 * warps,
-           SolveShape<T, strips, warps>::entries * sizeof(T), A, flipped, B, info);
+  const auto go = [&]<int strips>(std::integral_constant<int, strips>) {
+    launch(stream, cholesky_solve_kernel<T, strips, factors>, grid_for(B.count), 32,
+           SolveShape<T, strips>::entries * sizeof(T), A, flipped, B, info);
   };
-  using std::integral_constant;
-  if (A.rows <= 32) go(integral_constant<int, 2>{}, integral_constant<int, 1>{});
-  else go(integral_constant<int, 4>{}, integral_constant<int, (sizeof(T) > 8 ? 2 : 1)>{});
+  if (A.rows <= 32) go(std::integral_constant<int, 2>{});
+  else go(std::integral_constant<int, 4>{});
 }
 template <class T>
 void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info) {

@@ -18,8 +18,12 @@ struct ColumnScratch {
 
 /// f(0), f(1), ... f(count - 1), each a constant: arrays that it indexes stay in registers.
 template <class F, int... i>
-__device__ __forceinline__ void for_constants(F f, std::integer_sequence<int, i...>) {
+__device__ __forceinline__ void for_sequence(F f, std::integer_sequence<int, i...>) {
   (f(std::integral_constant<int, i>{}), ...);
+}
+template <int count, class F>
+__device__ __forceinline__ void for_constants(F f) {
+  for_sequence(f, std::make_integer_sequence<int, count>{});
 }
 
 /// Factors `width` columns. Each lane holds row `row` of them in a: of the diagonal block, which it sends to the others
@@ -58,7 +62,7 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[width], int row, bool s
   send(std::integral_constant<int, 0>{});
   R d = real(column[0]);
   R y = careful ? R(1) : rough_reciprocal(d);
-  for_constants([&](auto constant) {
+  for_constants<width>([&](auto constant) {
     constexpr int c = decltype(constant)::value;
     mine = c == row ? d : mine;
     T before[width], t;
@@ -89,7 +93,7 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[width], int row, bool s
     }
 #pragma unroll
     for (int q = c + 3; q < width; ++q) a[q] = minus_product(a[q], t, conj(before[q]));
-  }, std::make_integer_sequence<int, width>{});
+  });
   T* scales = scratch + 2 * Scratch::step;
   if (sends) scales[row] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
   __syncwarp();  // the scales are visible

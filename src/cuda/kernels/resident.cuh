@@ -1,4 +1,4 @@
-// Cholesky of a matrix whose triangle lies in the registers of one or a few warps, as tiles of the tensor cores.
+// Cholesky of a matrix that stays in a multiprocessor, by one or a few warps, in tiles of the tensor cores.
 #pragma once
 
 #include <cuda/kernels/columns.cuh>
@@ -32,49 +32,100 @@ __device__ __forceinline__ Tile<T, int> afresh(Tile<T, int> A) {
 /// Shared memory of a warp for a diagonal block and its inverse, both by rows.
 template <class T>
 struct Corner {
-  static constexpr int width = 8;
-  static constexpr int pitch = width + ColumnScratch<T, width>::vector;
+  static constexpr int width = 8, vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
+  static constexpr int pitch = width + vector;
   static constexpr int size = width * pitch;  // of each of the two
-  static constexpr int scratch = ColumnScratch<T, width>::size;
 };
 
-/// Factors the block, of which the lower triangle is given: L takes its place, V becomes L^-H. Lanes 0-7 hold a row of the
-/// block each, lanes 8-15 the rows of the identity below it, which the same column operations turn into L^-H. Returns 0, the
-/// failed column + 1, or -1 without having written when this wants care.
+/// Factors the block, of which the lower triangle is given, by one warp: L takes its place, V becomes L^-H. Every lane has the
+/// whole block in registers and factors it for itself, so that no column waits for another lane; lanes 0-7 carry a row of the
+/// block besides, lanes 8-15 a row of the identity, which the same column operations turn into rows of L and L^-H. Columns
+/// stay unscaled until the end: the time is that of one reciprocal after the other. Returns 0, the failed column + 1, or,
+/// without `careful`, -1 and nothing is written when a pivot is not of a middling size: squares and reciprocals may overflow.
 template <bool careful, class T>
-__device__ __forceinline__ int factor_corner(T* block, T* V, T* scratch) {
+__device__ __forceinline__ int factor_corner(T* block, T* V, T* scales) {
+  using R = Real<T>;
   using Shape = Corner<T>;
-  constexpr int vector = ColumnScratch<T, Shape::width>::vector;
+  constexpr int width = Shape::width, vector = Shape::vector;
   using Entries = EntryVector<T, vector>;
   const int lane = int(threadIdx.x) % 32, row = lane % 16;
-  T a[Shape::width];
+  T a[width], l[width][width];
 #pragma unroll
-  for (int c = 0; c < Shape::width; c += vector) {
+  for (int r = 0; r < width; ++r)
+#pragma unroll
+    for (int c = 0; c <= r; c += vector) {
+      const auto v = *reinterpret_cast<const Entries*>(block + r * Shape::pitch + c);
+#pragma unroll
+      for (int e = 0; e < vector; ++e)
+        if (c + e <= r) l[r][c + e] = v.v[e];
+    }
+#pragma unroll
+  for (int c = 0; c < width; c += vector) {
     const auto v = *reinterpret_cast<const Entries*>(block + row % 8 * Shape::pitch + c);
 #pragma unroll
     for (int e = 0; e < vector; ++e) a[c + e] = row < 8 ? v.v[e] : T(c + e == row - 8 ? 1 : 0);
   }
-  const Real<T> pivot = factor_columns<careful, T, Shape::width>(a, row, lane < 8, scratch);
-  if (!careful && __any_sync(~0u, !middling(pivot))) return -1;
-  if constexpr (is_complex<T>)
+  R mine = R(1), d = real(l[0][0]), y = careful ? R(1) : rough_reciprocal(d);
 #pragma unroll
-    for (int c = 0; c < Shape::width; ++c)
-      if (c == row) a[c] = T(real(a[c]));
+  for (int c = 0; c < width; ++c) {
+    mine = lane == c ? d : mine;
+    if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
+      const R scale = reciprocal_sqrt(d);
+#pragma unroll
+      for (int r = c + 1; r < width; ++r) l[r][c] = l[r][c] * scale;
+      const T t = a[c] * scale;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) {
+        a[q] = minus_product(a[q], t, conj(l[q][c]));
+#pragma unroll
+        for (int r = q; r < width; ++r) l[r][q] = minus_product(l[r][q], l[r][c], conj(l[q][c]));
+      }
+      if (c + 1 < width) d = real(l[c + 1 < width ? c + 1 : c][c + 1 < width ? c + 1 : c]);
+    } else {  // 1 / d = y (1 + p), and the products with y do not wait for p; the next pivot goes ahead of all
+      const R p = reciprocal_correction(d, y);
+      const R before = y;
+      if (c + 1 < width) {
+        const int k = c + 1 < width ? c + 1 : c;
+        // The square of a float overflows too soon to be computed first, as it is of a double to save time.
+        const R sy = sizeof(R) == 4 ? real((l[k][c] * y) * conj(l[k][c])) : real(l[k][c] * conj(l[k][c])) * y;
+        d = (real(l[k][k]) - sy) - sy * p;
+        y = rough_reciprocal(d);
+      }
+      const T ay = a[c] * before, t = ay + ay * p;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) a[q] = minus_product(a[q], t, conj(l[q][c]));
+#pragma unroll
+      for (int r = c + 2; r < width; ++r) {
+        const T ly = l[r][c] * before, u = ly + ly * p;
+#pragma unroll
+        for (int q = c + 1; q <= r; ++q) l[r][q] = minus_product(l[r][q], u, conj(l[q][c]));
+      }
+    }
+  }
+  if (!careful && __any_sync(~0u, !middling(mine))) return -1;
+  if (lane < width) scales[lane] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
+  __syncwarp();  // the scales are visible, and everyone has read the block
   if (lane < 16) {
     T* to = (row < 8 ? block : V) + row % 8 * Shape::pitch;
 #pragma unroll
-    for (int c = 0; c < Shape::width; c += vector) {
+    for (int c = 0; c < width; c += vector) {
+      const auto scale = *reinterpret_cast<const Entries*>(scales + c);
       Entries v;
 #pragma unroll
-      for (int e = 0; e < vector; ++e) v.v[e] = a[c + e];
+      for (int e = 0; e < vector; ++e) {
+        v.v[e] = a[c + e] * real(scale.v[e]);
+        if constexpr (is_complex<T>)
+          if (c + e == row) v.v[e] = T(real(v.v[e]));
+      }
       *reinterpret_cast<Entries*>(to + c) = v;
     }
   }
-  return __ffs(int(__ballot_sync(~0u, !good_pivot(pivot)) & 0xffu));
+  return __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
 }
+/// Apart, so that its registers are not held in the usual case.
 template <class T>
-__device__ __noinline__ int factor_corner_carefully(T* block, T* V, T* scratch) {
-  return factor_corner<true>(block, V, scratch);
+__device__ __noinline__ int factor_corner_carefully(T* block, T* V, T* scales) {
+  return factor_corner<true>(block, V, scales);
 }
 
 /// The right operand that makes subtract_product subtract -A V.
@@ -95,63 +146,64 @@ __device__ __forceinline__ TensorEntries<T> times_inverse(const TensorEntries<T>
   return x;
 }
 
-/// A tile of the lower triangle of order n of A: the addresses of a lane's entries, and whether they are inside.
+/// Which of a lane's entries of the tile at (r0, k0) lie in the lower triangle of order n. `below`: the tile does not meet the
+/// diagonal.
+template <bool below>
+__device__ __forceinline__ bool inside(int e, int n, int r0, int k0, const LanePlace& place) {
+  return r0 + place.row(e) < n && (below || k0 + place.col(e) <= r0 + place.row(e));
+}
+/// Entry e of the tile at (r0, k0).
 template <class Matrix>
-struct TilePlace {
-  decltype(Matrix::data) p;
-  decltype(Matrix::row_stride) down, right;
-  bool inside[4];
-  __device__ __forceinline__ TilePlace(const Matrix& A, int n, int r0, int k0, const LanePlace& place)
-      : p(&A(r0 + place.g, k0 + place.t)), down(8 * A.row_stride), right(4 * A.col_stride) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) inside[e] = k0 + place.col(e) <= r0 + place.row(e) && r0 + place.row(e) < n;
-  }
-  template <class T>
-  __device__ __forceinline__ void store(const TensorEntries<T>& c) const {
-    if (inside[0]) p[0] = c.get(0);
-    if (inside[1]) p[right] = c.get(1);
-    if (inside[2]) p[down] = c.get(2);
-    if (inside[3]) p[down + right] = c.get(3);
-  }
-};
-
+__device__ __forceinline__ auto* entry_of(const Matrix& A, int e, int r0, int k0, const LanePlace& place) {
+  auto* p = &A(r0 + place.g, k0 + place.t);
+  return p + (e / 2 ? 8 * A.row_stride : 0) + (e % 2 ? 4 * A.col_stride : 0);
+}
 /// Entries of a tile, from the lower triangle of A and, outside of it, of the identity.
-template <class T, class Matrix>
+template <bool below, class T, class Matrix>
 __device__ __forceinline__ TensorEntries<T> load_tile(const Matrix& A, int n, int r0, int k0, const LanePlace& place) {
-  const TilePlace<Matrix> at(A, n, r0, k0, place);
   TensorEntries<T> c;
 #pragma unroll
   for (int e = 0; e < 4; ++e) {
-    T v = T(r0 + place.row(e) == k0 + place.col(e) ? 1 : 0);
-    if (at.inside[e]) v = at.p[(e / 2 ? at.down : 0) + (e % 2 ? at.right : 0)];
+    T v = T(!below && r0 + place.row(e) == k0 + place.col(e) ? 1 : 0);
+    if (inside<below>(e, n, r0, k0, place)) v = *entry_of(A, e, r0, k0, place);
     c.set(e, v);
   }
   return c;
 }
+template <bool below, class T, class Matrix>
+__device__ __forceinline__ void store_tile(const TensorEntries<T>& c, const Matrix& A, int n, int r0, int k0,
+                                           const LanePlace& place) {
+#pragma unroll
+  for (int e = 0; e < 4; ++e)
+    if (inside<below>(e, n, r0, k0, place)) *entry_of(A, e, r0, k0, place) = c.get(e);
+}
 
-/// A panel in shared memory, entry (r, c) at [c * pitch + r]: a warp's tiles and rows meet no bank twice.
-template <class T, int rows>
-inline constexpr int panel_pitch = (rows + 31) / 32 * 32 + 32 / int(sizeof(T));
+/// Room between columns in shared memory, so that the tiles of a warp meet no bank twice.
+template <class T>
+inline constexpr int column_pad = 32 / int(sizeof(T));
 
-/// 16 x 8 tiles in the registers of `warps` warps, tile columns dealt out in turn: the triangle of a matrix of order up to
-/// 16 `strips`. The warp that owns a tile column factors its diagonal block, multiplies the tiles below by the inverse, and
-/// leaves them in shared memory as the operands of everyone's update.
+/// The columns of a factor of order up to `most` in shared memory, sixteen at a time from their diagonal on.
+template <class T, int most>
+struct KeptFactor {
+  static constexpr int pad = column_pad<T>, groups = most / 16;
+  static constexpr int size = 16 * groups * (most + pad) - 128 * groups * (groups - 1);
+  T* data;
+  /// Entry (r, 8 p + c) is at panel(p)[c * pitch(p) + r].
+  __device__ static int pitch(int p) { return most + pad - p / 2 * 16; }
+  __device__ T* panel(int p) const {
+    const int g = p / 2;
+    return data + 16 * g * (most + pad) - 128 * g * (g - 1) + p % 2 * 8 * pitch(p) - 16 * g;
+  }
+  __device__ T& at(int p, int r, int c) const { return panel(p)[c * pitch(p) + r]; }
+};
+
+/// The shape of factor_resident: `strips` tiles of 16 rows to each of `warps` warps, dealt out in turn.
 template <class T, int strips, int warps_>
 struct Resident {
-  static constexpr int warps = warps_, threads = 32 * warps, most = 16 * strips;
-  static constexpr int columns = (2 * strips + warps - 1) / warps;  // tile columns of a warp
-  static constexpr int pitch = panel_pitch<T, most>, panel = 8 * pitch;
-  static constexpr int entries = 2 * panel + 2 * Corner<T>::size + Corner<T>::scratch;  // of shared memory
-  static constexpr int tiles() {
-    int all = 0;
-    for (int q = 0; q < columns; ++q) all += strips - warps * q / 2;
-    return all;
-  }
-  /// Blocks that share a multiprocessor: what the tiles and some 80 registers beside them leave room for.
-  static constexpr int registers = min(255, 80 + tiles() * int(sizeof(T)));
-  static constexpr int blocks = 65536 / (threads * ((registers + 7) / 8 * 8));
-  /// The first strip of a warp's tile column q that is not above the diagonal.
-  TF_HD static constexpr int top(int q) { return warps * q / 2; }
+  static constexpr int warps = warps_, threads = 32 * warps, most = 16 * strips * warps;
+  using Kept = KeptFactor<T, most>;
+  static constexpr int corner = Corner<T>::size + Corner<T>::width;  // the diagonal block and its scales
+  static constexpr int entries = Kept::size + corner + Corner<T>::size;  // of shared memory, with one inverse
 };
 
 template <int warps>
@@ -160,154 +212,99 @@ __device__ __forceinline__ void team_sync() {
   else __syncthreads();
 }
 
+/// Lambdas that index registers must become part of the function that holds them.
+#define TF_INLINE_LAMBDA __attribute__((always_inline))
+
 /// Branches that do the same to different registers must not become one that finds them in an array in memory.
 template <int number>
 __device__ __forceinline__ void kept_apart() {
   asm volatile("// branch %0" ::"n"(number));
 }
 
-/// A factor of order up to `most` in shared memory, panel after panel of eight columns, each from its diagonal on.
-template <class T, int most>
-struct KeptFactor {
-  static constexpr int pad = 32 / int(sizeof(T));
-  TF_HD static constexpr int start(int p) { return 8 * p * (most + pad) - 32 * p * (p - 1); }
-  static constexpr int size = 8 * (most / 8) * (most + pad) - 32 * (most / 8) * (most / 8 - 1);
-  T* data;
-  /// Entry (r, 8 p + c)
-  __device__ T& at(int p, int r, int c) const { return data[start(p) + c * (most + pad - 8 * p) + r - 8 * p]; }
-};
-
-/// Factors A, in global or in shared memory. V_step: how far apart the inverses of the diagonal blocks are left in V. With
-/// `keeps`, the factor goes into `kept` as well.
-template <class T, int strips, int warps, bool keeps = false, class Matrix>
-__device__ __forceinline__ int factor_resident(const Matrix& A, T* shared, T* V, int V_step,
-                                               KeptFactor<T, 16 * strips> kept = {nullptr}) {
-  using Shape = Resident<T, strips, warps>;
-  constexpr int pitch = Shape::pitch;
-  T* const corner = shared + 2 * Shape::panel;
-  T* const scratch = corner + Corner<T>::size;
-  __shared__ int status[2];  // of the panel that was factored last, and of the one before
-  const int warp = warps == 1 ? 0 : int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32, n = int(A.rows);
+/// Factors A, which lies in global or in shared memory, from the left by panels of eight columns: the tiles of a panel are in
+/// registers, the columns before it in shared memory as operands of its update, `kept`. The warp that has the diagonal block
+/// factors it, and all multiply by its inverse. V_step: how far apart these inverses are left in V. The code is short on
+/// purpose: unrolled over panels, with the whole triangle in registers, it waits for its own instructions.
+template <class T, int strips, int warps, class Matrix>
+__device__ __forceinline__ int factor_resident(const Matrix& A, typename Resident<T, strips, warps>::Kept kept, T* corner,
+                                               T* V, int V_step) {
+  T* const scales = corner + Corner<T>::size;
+  __shared__ int status;
+  const int warp = warps == 1 ? 0 : int(threadIdx.x) / 32, n = int(A.rows);
   const LanePlace place;
-  TensorEntries<T> c[Shape::columns][strips];
-  {
-    const Matrix in = afresh(A);
+  const auto strip = [&](int s) TF_INLINE_LAMBDA { return 16 * (warp + warps * s); };
+  TensorEntries<T> c[strips], next[strips];
 #pragma unroll
-    for (int q = 0; q < Shape::columns; ++q)
+  for (int s = 0; s < strips; ++s) next[s] = load_tile<false, T>(A, n, strip(s), 0, place);
+  for (int p = 0; 8 * p < n; ++p) {
 #pragma unroll
-      for (int i = Shape::top(q); i < strips; ++i)
-        c[q][i] = load_tile<T>(in, n, 16 * i, 8 * (warps * q + warp), place);
-  }
-  const auto for_own_tiles = [&](auto f) {
-    for_constants(
-        [&](auto column) {
-          constexpr int q = decltype(column)::value, top = Shape::top(q);
-          for_constants([&](auto below) { f(column, std::integral_constant<int, top + decltype(below)::value>{}); },
-                        std::make_integer_sequence<int, strips - top>{});
-        },
-        std::make_integer_sequence<int, Shape::columns>{});
-  };
-  int own_failure = 0;  // where one warp is the team
-  const auto factor_column = [&](int p) {
-    T* const Q = shared + p % 2 * Shape::panel;
+    for (int s = 0; s < strips; ++s) {
+      c[s] = next[s];
+      if (8 * (p + 1) < n && strip(s) + 15 >= 8 * (p + 1)) next[s] = load_tile<false, T>(A, n, strip(s), 8 * (p + 1), place);
+    }
+    // c -= L (rows, k) L (8 p.., k)^H for the panels k before this one
+    for (int k = 0; k < p; ++k) {
+      const int pitch = kept.pitch(k);
+      const T* const column = kept.panel(k) + place.t * pitch;
+      RightPart<T> right;
+#pragma unroll
+      for (int f = 0; f < 2; ++f) right.v[f] = column[4 * f * pitch + 8 * p + place.right_row()];
+#pragma unroll
+      for (int s = 0; s < strips; ++s)
+        if (strip(s) + 15 >= 8 * p && strip(s) < n) {
+          LeftPart<T> left;
+#pragma unroll
+          for (int f = 0; f < 2; ++f)
+#pragma unroll
+            for (int h = 0; h < 2; ++h) left.v[f][h] = column[4 * f * pitch + strip(s) + place.g + 8 * h];
+          subtract_product(c[s], left, right);
+        }
+    }
     T* const inverse = V + p * V_step;
-    for_own_tiles([&](auto column, auto strip) {
-      constexpr int q = decltype(column)::value, i = decltype(strip)::value;
-      if (warps * q + warp == p && i == p / 2) {
+    int failed = 0;
+    if (warps == 1 || p / 2 % warps == warp) {
+      for_constants<strips>([&](auto slot) TF_INLINE_LAMBDA {
+        constexpr int s = decltype(slot)::value;
+        if (p / 2 == warp + warps * s) {
 #pragma unroll
-        for (int f = 0; f < 2; ++f)
-          corner[place.g * Corner<T>::pitch + place.t + 4 * f] = p % 2 ? c[q][i].get(2 + f) : c[q][i].get(f);
-        kept_apart<strips * q + i>();
+          for (int f = 0; f < 2; ++f)
+            corner[place.g * Corner<T>::pitch + place.t + 4 * f] = p % 2 ? c[s].get(2 + f) : c[s].get(f);
+          kept_apart<s>();
+        }
+      });
+      __syncwarp();  // the diagonal block is there
+      failed = factor_corner<false>(corner, inverse, scales);
+      if (failed < 0) failed = factor_corner_carefully(corner, inverse, scales);
+      __syncwarp();  // its factor and inverse are there
+#pragma unroll
+      for (int f = 0; f < 2; ++f) {
+        const int r = place.g, k = place.t + 4 * f;
+        if (k <= r && 8 * p + r < n) A(8 * p + r, 8 * p + k) = corner[r * Corner<T>::pitch + k];
       }
-    });
-    __syncwarp();  // the diagonal block is there
-    int failed = factor_corner<false>(corner, inverse, scratch);
-    if (failed < 0) failed = factor_corner_carefully(corner, inverse, scratch);
-    __syncwarp();  // its factor and inverse are there
-    if (warps == 1) own_failure = failed;
-    else if (lane == 0) status[p % 2] = failed;
-    const Matrix out = afresh(A);
-#pragma unroll
-    for (int f = 0; f < 2; ++f) {
-      const int r = place.g, k = place.t + 4 * f;
-      if (k <= r && 8 * p + r < n) out(8 * p + r, 8 * p + k) = corner[r * Corner<T>::pitch + k];
-      if (keeps && k <= r) kept.at(p, 8 * p + r, k) = corner[r * Corner<T>::pitch + k];
+      if (warps > 1 && place.g == 0 && place.t == 0) status = failed;
+    }
+    if (warps > 1) {
+      __syncthreads();  // the inverse is there
+      failed = status;
     }
     const RightPart<T> negative = negative_inverse(inverse, place);
-    for_own_tiles([&](auto column, auto strip) {
-      constexpr int q = decltype(column)::value, i = decltype(strip)::value;
-      if (warps * q + warp == p && 2 * i + 1 > p && 16 * i < n) {
-        const TensorEntries<T> x = times_inverse(c[q][i], negative);
+    T* const to = kept.panel(p) + place.t * kept.pitch(p) + place.g;
 #pragma unroll
-        for (int e = 0; e < 4; ++e) Q[place.col(e) * pitch + 16 * i + place.row(e)] = x.get(e);
-        kept_apart<strips * q + i>();
-      }
-    });
-  };
-  const auto left_part = [&](const T* Q, int i) {
-    LeftPart<T> left;
+    for (int s = 0; s < strips; ++s)
+      if (strip(s) + 8 > 8 * p && strip(s) < n) {
+        const TensorEntries<T> x = times_inverse(c[s], negative);
+        // Where the upper half is the diagonal block, which was written before, it is garbage that nobody reads.
 #pragma unroll
-    for (int s = 0; s < 2; ++s)
-#pragma unroll
-      for (int h = 0; h < 2; ++h) left.v[s][h] = Q[(4 * s + place.t) * pitch + 16 * i + place.g + 8 * h];
-    return left;
-  };
-  const auto right_part = [&](const T* Q, int j) {
-    RightPart<T> right;
-#pragma unroll
-    for (int s = 0; s < 2; ++s) right.v[s] = Q[(4 * s + place.t) * pitch + 8 * j + place.right_row()];
-    return right;
-  };
-  for (int p = -1;; ++p) {
-    team_sync<warps>();  // panel p is complete, and nobody reads the one before
-    const int failed = p < 0 ? 0 : warps == 1 ? own_failure : status[p % 2];
-    const T* const Q = shared + p % 2 * Shape::panel;
-    const bool last = 8 * (p + 1) >= n || failed > 0;
-    if (!last && warp == (p + 1) % warps) {  // the next panel goes ahead of the rest of the update
-      if (p >= 0) {
-        const RightPart<T> right = right_part(Q, p + 1);
-        for_own_tiles([&](auto column, auto strip) {
-          constexpr int q = decltype(column)::value, i = decltype(strip)::value;
-          if (warps * q + warp == p + 1 && 2 * i >= p && 16 * i < n) {
-            subtract_product(c[q][i], left_part(Q, i), right);
-            kept_apart<strips * q + i>();
-          }
-        });
-      }
-      factor_column(p + 1);
-    }
-    if (p < 0) continue;
-    RightPart<T> right[Shape::columns];
-#pragma unroll
-    for (int q = 0; q < Shape::columns; ++q)
-      if (warps * q + warp > p + 1) right[q] = right_part(Q, warps * q + warp);
-    const Matrix out = afresh(A);
-#pragma unroll
-    for (int i = 0; i < strips; ++i)
-      if (2 * i + 1 > p && 16 * i < n) {
-        const LeftPart<T> left = left_part(Q, i);
-        if (i % warps == warp) {
-          TensorEntries<T> x;
-#pragma unroll
-          for (int e = 0; e < 4; ++e) x.set(e, left.v[e % 2][e / 2]);
-          TilePlace<Matrix> to(out, n, 16 * i, 8 * p, place);
-          if (2 * i == p) to.inside[0] = to.inside[1] = false;  // the diagonal block itself was written before
-          to.store(x);
-          if constexpr (keeps)
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-              if (2 * i > p || e >= 2) kept.at(p, 16 * i + place.row(e), place.col(e)) = x.get(e);
+        for (int e = 0; e < 4; ++e) {
+          to[e % 2 * 4 * kept.pitch(p) + strip(s) + e / 2 * 8] = x.get(e);
+          if (inside<true>(e, n, strip(s), 8 * p, place) && (e >= 2 || strip(s) > 8 * p))
+            *entry_of(A, e, strip(s), 8 * p, place) = x.get(e);
         }
-        if (!last)
-#pragma unroll
-          for (int q = 0; q < Shape::columns; ++q)
-            if (i >= Shape::top(q)) {
-              const int j = warps * q + warp;
-              if (j > p + 1 && j <= 2 * i + 1) subtract_product(c[q][i], left, right[q]);
-            }
       }
-    if (last) return failed > 0 ? 8 * p + failed : 0;
+    if (failed > 0) return 8 * p + failed;
+    team_sync<warps>();  // the panel is complete
   }
+  return 0;
 }
 
 }  // namespace trifactor::cuda
