@@ -159,6 +159,7 @@ void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
   blas_workspace_ = allocate_device(blas_workspace_bytes);
   flags_ = allocate_device(flag_count * sizeof(int));
   check(cudaMemset(flags_, 0, flag_count * sizeof(int)), "cudaMemset");
+  check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");  // other streams do not wait for that one
   cublasHandle_t h = nullptr;
   check(cublasCreate(&h), "cublasCreate");
   blas_ = h;
