@@ -24,7 +24,7 @@ add_custom_target(commit_header
 # One .cu for each operation and scalar. An operation is a .cuh in src/cuda/kernels that defines
 # TRIFACTOR_INSTANTIATE_KERNELS(T); the headers below are what operations share.
 if(TRIFACTOR_HAS_CUDA)
-  set(kernel_headers async diagonal flags grid grid_tile launch message mma team)
+  set(kernel_headers async columns diagonal flags grid grid_tile interchange launch message mma resident team)
   file(GLOB KERNEL_OPERATIONS RELATIVE ${PROJECT_SOURCE_DIR}/src/cuda/kernels CONFIGURE_DEPENDS
        ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cuh)
   list(TRANSFORM KERNEL_OPERATIONS REPLACE "\\.cuh$" "")

@@ -202,7 +202,7 @@ void bench(const BenchOptions& o) {
           for (const index_t leaf : leaves(o, n)) take(bench_tile<T>(bench, n, leaf));
         if (o.op == "lu") take(bench_lu<T>(bench, n));
         if (o.op == "inverse") take(bench_inverse<T>(bench, n));
-        if (o.op == "batch") take(bench_batch<T>(bench, n));
+        if (o.op == "batch") take(o.method == "lu" ? bench_lu_batch<T>(bench, n) : bench_batch<T>(bench, n));
         if (o.op == "solve")
           for (const index_t nrhs : o.nrhs) take(bench_solve<T>(bench, n, nrhs));
       }
@@ -286,7 +286,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--ordering", o.ordering, "sparse: auto, metis, amd or natural")
       ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
       ->capture_default_str();
-  command->add_option("--method", o.method, "solve, inverse: which factor")
+  command->add_option("--method", o.method, "solve, inverse, batch: which factor")
       ->check(CLI::IsMember({"cholesky", "lu"}))
       ->capture_default_str();
   command->add_option("--rhs", typed->nrhs, "solve: numbers of right-hand sides, as --n; sparse: one of them [1]");
@@ -331,9 +331,10 @@ void add_bench(CLI::App& app) {
         throw InputError(fmt::format("{} does not belong to bench sparse; --matrix says what is factored", option));
     if (command->count("--mode") > 0 && is_part(typed->options.op))
       throw InputError(fmt::format("--mode: bench {} has no modes; --tuning forces its path", typed->options.op));
-    if (command->count("--method") > 0 && typed->options.op != "solve" && typed->options.op != "inverse")
+    if (command->count("--method") > 0 && typed->options.op != "solve" && typed->options.op != "inverse" &&
+        typed->options.op != "batch")
       throw InputError(
-          fmt::format("--method belongs to bench solve and bench inverse, not to bench {}", typed->options.op));
+          fmt::format("--method belongs to bench solve, inverse and batch, not to bench {}", typed->options.op));
     bench(complete(*typed));
   });
 }

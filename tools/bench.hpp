@@ -22,7 +22,7 @@ struct BenchOptions {
   std::string op;  // cholesky, lu, solve, inverse, batch, update, tile or sparse
   std::vector<index_t> n, nrhs = {1}, nb, leaf;
   std::vector<std::string> scalars;
-  std::string method = "cholesky";  // of a solve or an inverse
+  std::string method = "cholesky";  // of a solve, an inverse or a batch
   std::string uplo = "lower", mode = "auto", tuning;
   std::vector<std::string> modes, looking;  // of Cholesky, side by side; of updates
   bool each = false;                        // a row for each step of an update
@@ -59,6 +59,8 @@ template <Scalar T>
 Row bench_inverse(Bench&, index_t n);
 template <Scalar T>
 Row bench_batch(Bench&, index_t n);
+template <Scalar T>
+Row bench_lu_batch(Bench&, index_t n);
 /// All the updates of a factorization with blocks of nb, a row for each way of looking; or a row for each step.
 template <Scalar T>
 void bench_update(Bench&, index_t n, index_t nb, const std::function<void(const Row&)>& take);

@@ -152,13 +152,13 @@ Row bench_inverse(Bench& bench, index_t n) {
   require_success(q, bench.host, o.method, info);
 
   const trifactor::SolveOptions options{.tuning = o.tuning};
-  q.reserve(by_cholesky ? trifactor::cholesky_inverse_scratch<T>(q, uplo, factor, X, options)
+  q.reserve(by_cholesky ? trifactor::cholesky_inverse_scratch(q, uplo, factor, X, options)
                         : trifactor::lu_solve_scratch(q, trifactor::Op::None, factor, X, options));
   const auto invert = [&] {
     if (by_cholesky)
-      trifactor::cholesky_inverse<T>(q, uplo, factor, X, nullptr, options);
+      trifactor::cholesky_inverse(q, uplo, factor, X, nullptr, options);
     else
-      trifactor::lu_inverse<T>(q, factor, pivots.data(), X, nullptr, options);
+      trifactor::lu_inverse(q, factor, pivots.data(), X, nullptr, options);
     q.sync();
   };
   // The peer inverts in place: a copy of the factor, in its memory, is its operand.

@@ -1,10 +1,12 @@
-// cuSOLVER on the stream of the queue that it is compared with, its workspace made beforehand.
+// cuSOLVER, and cuBLAS for batches of LU, on the stream of the queue that they are compared with, workspace made
+// beforehand.
 #include "failure.hpp"
 #include "peers.hpp"
 #include "scalars.hpp"
 
 #if TRIFACTOR_HAS_CUDA
 
+#include <cublas_v2.h>
 #include <cusolverDn.h>
 #include <fmt/core.h>
 
@@ -18,6 +20,11 @@ using trifactor::Buffer;
 void require(cusolverStatus_t status, const char* call) {
   if (status != CUSOLVER_STATUS_SUCCESS)
     throw trifactor::DeviceFault(fmt::format("cuSOLVER's {} failed with status {}", call, int(status)));
+}
+
+void require(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw trifactor::DeviceFault(fmt::format("cuBLAS's {} failed with status {}", call, int(status)));
 }
 
 template <Scalar T>
@@ -43,6 +50,21 @@ cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill,
 cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>** A,
                                int* info, int count) {
   return cusolverDnZpotrfBatched(handle, fill, n, reinterpret_cast<cuDoubleComplex**>(A), n, info, count);
+}
+
+cublasStatus_t getrf_batched(cublasHandle_t handle, int n, float* const* A, int* pivots, int* info, int count) {
+  return cublasSgetrfBatched(handle, n, A, n, pivots, info, count);
+}
+cublasStatus_t getrf_batched(cublasHandle_t handle, int n, double* const* A, int* pivots, int* info, int count) {
+  return cublasDgetrfBatched(handle, n, A, n, pivots, info, count);
+}
+cublasStatus_t getrf_batched(cublasHandle_t handle, int n, std::complex<float>* const* A, int* pivots, int* info,
+                             int count) {
+  return cublasCgetrfBatched(handle, n, reinterpret_cast<cuComplex* const*>(A), n, pivots, info, count);
+}
+cublasStatus_t getrf_batched(cublasHandle_t handle, int n, std::complex<double>* const* A, int* pivots, int* info,
+                             int count) {
+  return cublasZgetrfBatched(handle, n, reinterpret_cast<cuDoubleComplex* const*>(A), n, pivots, info, count);
 }
 
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const float*) {
@@ -100,6 +122,7 @@ class CusolverPeer final : public Peer<T> {
     info_.fill_zero();
   }
   ~CusolverPeer() override {
+    if (blas_) cublasDestroy(blas_);
     if (parameters_) cusolverDnDestroyParams(parameters_);
     if (handle_) cusolverDnDestroy(handle_);
   }
@@ -176,6 +199,17 @@ class CusolverPeer final : public Peer<T> {
     };
   }
 
+  OnItems lu_batch(index_t n, index_t count) override {
+    if (!blas_) require(cublasCreate(&blas_), "cublasCreate");
+    require(cublasSetStream(blas_, static_cast<cudaStream_t>(queue_.stream())), "cublasSetStream");
+    info_ = Buffer<int>(queue_, count);
+    batch_pivots_ = Buffer<int>(queue_, n * count);
+    return [this, n, count](T* const* items) {
+      require(getrf_batched(blas_, int(n), items, batch_pivots_.data(), info_.data(), int(count)), "getrfBatched");
+      queue_.sync();
+    };
+  }
+
   void check() override {
     std::vector<int> info(std::size_t(info_.size()));
     Queue host = Queue::host();
@@ -197,6 +231,8 @@ class CusolverPeer final : public Peer<T> {
   Buffer<char> on_device_;
   std::vector<char> on_host_;
   Buffer<std::int64_t> pivots_;
+  Buffer<int> batch_pivots_;
+  cublasHandle_t blas_ = nullptr;
   cusolverDnHandle_t handle_ = nullptr;
   cusolverDnParams_t parameters_ = nullptr;
 };

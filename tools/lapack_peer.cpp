@@ -149,6 +149,17 @@ class LapackPeer final : public Peer<T> {
     return [this, uplo, sizes, best](T* const* items) { info_ = factor_items(uplo, sizes, items, best); };
   }
 
+  OnItems lu_batch(index_t n, index_t count) override {
+    pivots_.resize(std::size_t(n * count));
+    return [this, n, count](T* const* items) {
+      int worst = 0;
+#pragma omp parallel for schedule(dynamic, 16) reduction(max : worst)
+      for (index_t i = 0; i < count; ++i)
+        worst = std::max(worst, getrf(int(n), items[i], pivots_.data() + i * n));
+      info_ = worst;
+    };
+  }
+
   void check() override {
     if (info_ != 0) throw MatrixError(fmt::format("lapack failed with info = {}", info_));
   }

@@ -37,6 +37,7 @@ class Peer {
   virtual OnMatrix cholesky_inverse(Uplo, index_t n) = 0;  // one triangle of the inverse, over the factor
   /// Items of the given sizes; empty where the peer has no routine for them.
   virtual OnItems cholesky_batch(Uplo, const std::vector<int>& sizes, const FreshItems& fresh) = 0;
+  virtual OnItems lu_batch(index_t n, index_t count) = 0;  // of square items
   virtual void check() = 0;
 };
 

@@ -17,6 +17,11 @@ namespace trifactor {
 template <Batch B>
 TRIFACTOR_API void cholesky(Queue&, Uplo, B A, int* info, const CholeskyOptions& = {});
 
+/// Factors every item of A and solves A X = B with it, in one pass where the items are small; X holds B on entry. X is
+/// left alone where the factorization fails; a ragged item whose X does not fit gets info = -1.
+template <Batch B>
+TRIFACTOR_API void cholesky_factor_solve(Queue&, Uplo, B A, B X, int* info, const CholeskyOptions& = {});
+
 /// Solves A X = B with the factor of A; X holds B on entry. Items whose info is not 0 are skipped.
 template <Batch B>
 TRIFACTOR_API void cholesky_solve(Queue&, Uplo, const_batch_t<B> L, B X, const int* info = nullptr,
@@ -26,10 +31,10 @@ TRIFACTOR_API void cholesky_solve(Queue&, Uplo, const_batch_t<B> L, B X, const i
 template <Batch B>
 TRIFACTOR_API void cholesky_log_det(Queue&, Uplo, B L, real_t<value_t<B>>* log_det, const int* info = nullptr);
 
-/// X = A^-1, both triangles, from the factor of A; skipped when *info is not 0.
-template <Scalar T>
-TRIFACTOR_API void cholesky_inverse(Queue&, Uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> X,
-                                    const int* info = nullptr, const SolveOptions& = {});
+/// X = A^-1, both triangles, from the factor of A. Items whose info is not 0 are skipped.
+template <Batch B>
+TRIFACTOR_API void cholesky_inverse(Queue&, Uplo, const_batch_t<B> L, B X, const int* info = nullptr,
+                                    const SolveOptions& = {});
 
 // Scratch memory, in bytes, that the call of the same name takes from the queue: see Queue::reserve.
 template <Batch B>
@@ -37,9 +42,11 @@ TRIFACTOR_API std::size_t cholesky_scratch(const Queue&, Uplo, B A, const Choles
 template <Batch B>
 TRIFACTOR_API std::size_t cholesky_solve_scratch(const Queue&, Uplo, const_batch_t<B> L, B X,
                                                  const SolveOptions& = {});
-template <Scalar T>
-TRIFACTOR_API std::size_t cholesky_inverse_scratch(const Queue&, Uplo, std::type_identity_t<MatrixView<const T>> L,
-                                                   MatrixView<T> X, const SolveOptions& = {});
+template <Batch B>
+TRIFACTOR_API std::size_t cholesky_factor_solve_scratch(const Queue&, Uplo, B A, B X, const CholeskyOptions& = {});
+template <Batch B>
+TRIFACTOR_API std::size_t cholesky_inverse_scratch(const Queue&, Uplo, const_batch_t<B> L, B X,
+                                                   const SolveOptions& = {});
 
 // Value forms: no queue, host matrices in and out, complete on return, exceptions.
 

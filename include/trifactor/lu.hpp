@@ -1,4 +1,4 @@
-// LU factorization with partial pivoting, P A = L U, of one general matrix of any shape.
+// LU factorization with partial pivoting, P A = L U, of general matrices of any shape.
 #pragma once
 
 #include <trifactor/queue.hpp>
@@ -7,38 +7,44 @@
 
 namespace trifactor {
 
-/// A batch of one; lu() on larger batches does not exist yet.
-template <class B>
-concept SingleMatrix = Batch<B> && std::same_as<B, MatrixView<value_t<B>>>;
-
 // Expert forms: see cholesky.hpp for what they have in common.
 
-/// Factors A (m x n) in place. pivots[k], k < min(m, n), is LAPACK's 1-based row that was exchanged with row k + 1.
-/// *info becomes 0, or the first k whose pivot is exactly zero; the factorization is complete either way.
-/// A NaN wins the pivot search.
-template <Batch B> requires SingleMatrix<B>
+/// Factors every item of A (m x n) in place. Item i has its pivots at pivots + i * min(m, n), for a ragged batch
+/// i * min(max_rows, max_cols): pivots[k] is LAPACK's 1-based row that was exchanged with row k + 1, and a ragged item has
+/// as many as its own sizes allow. info[i] becomes 0, or the first k whose pivot is exactly zero; the factorization is
+/// complete either way. A NaN wins the pivot search. An impossible item of a ragged batch gets -1 and is left alone.
+template <Batch B>
 TRIFACTOR_API void lu(Queue&, B A, int* pivots, int* info, const LuOptions& = {});
 
-/// Solves A X = B, A^T X = B or A^H X = B with the factors of a square A; X holds B on entry. Skipped when *info is not 0.
-template <Batch B> requires SingleMatrix<B>
+/// Factors every item of a batch of square matrices and solves A X = B with it; X holds B on entry. X is left alone where a
+/// pivot is zero; a ragged item that is not square or whose X does not fit gets info = -1.
+template <Batch B>
+TRIFACTOR_API void lu_factor_solve(Queue&, B A, int* pivots, B X, int* info, const LuOptions& = {});
+
+/// Solves A X = B, A^T X = B or A^H X = B with the factors of a square A; X holds B on entry. Items whose info is not 0 are
+/// skipped.
+template <Batch B>
 TRIFACTOR_API void lu_solve(Queue&, Op, const_batch_t<B> LU, const int* pivots, B X, const int* info = nullptr,
                             const SolveOptions& = {});
 
-/// X = A^-1 from the factors of a square A; skipped when *info is not 0.
-template <Scalar T>
-TRIFACTOR_API void lu_inverse(Queue&, std::type_identity_t<MatrixView<const T>> LU, const int* pivots, MatrixView<T> X,
-                              const int* info = nullptr, const SolveOptions& = {});
+/// X = A^-1 from the factors of a square A. Items whose info is not 0 are skipped.
+template <Batch B>
+TRIFACTOR_API void lu_inverse(Queue&, const_batch_t<B> LU, const int* pivots, B X, const int* info = nullptr,
+                              const SolveOptions& = {});
 
-/// det A = sign * exp(log_abs) of a square A; sign has modulus 1, or is 0 for a singular matrix (log_abs = -inf).
-template <Scalar T>
-TRIFACTOR_API void lu_det(Queue&, std::type_identity_t<MatrixView<const T>> LU, const int* pivots, T* sign, real_t<T>* log_abs);
+/// det A = sign[i] * exp(log_abs[i]) of every item, square; the sign has modulus 1, or is 0 for a singular matrix
+/// (log_abs = -inf). NaN for items of a ragged batch that are impossible or not square.
+template <Batch B>
+TRIFACTOR_API void lu_det(Queue&, B LU, const int* pivots, value_t<B>* sign, real_t<value_t<B>>* log_abs);
 
 /// p[i], i < rows: which row of A stands in row i of P A (0-based), from k interchanges.
 TRIFACTOR_API void permutation(Queue&, const int* pivots, index_t k, int* p, index_t rows);
 
-template <Batch B> requires SingleMatrix<B>
+template <Batch B>
 TRIFACTOR_API std::size_t lu_scratch(const Queue&, B A, const LuOptions& = {});
-template <Batch B> requires SingleMatrix<B>
+template <Batch B>
+TRIFACTOR_API std::size_t lu_factor_solve_scratch(const Queue&, B A, B X, const LuOptions& = {});
+template <Batch B>
 TRIFACTOR_API std::size_t lu_solve_scratch(const Queue&, Op, const_batch_t<B> LU, B X,
                                            const SolveOptions& = {});   // and of lu_inverse
 

@@ -1,7 +1,6 @@
 // The expert forms of Cholesky: check, find the tuning row, run the driver on the queue's engine.
 #include <api/check.hpp>
 #include <api/queue_state.hpp>
-#include <dense/cholesky.hpp>
 #include <dense/solve.hpp>
 #include <trifactor/cholesky.hpp>
 #include <tuning/rows.hpp>
@@ -26,20 +25,53 @@ Items<T> as_lower(Uplo uplo, const Items<T>& A) {
   return uplo == Uplo::Upper ? A.flipped() : A;
 }
 
+/// The tries that the options ask for, checked.
+template <class T>
+dense::ShiftTries shift_tries(const char* call, const CholeskyOptions& options) {
+  const ShiftOnFailure& o = options.shift_on_failure;
+  const auto check = [&](bool good, const char* field, auto value, const char* rule) {
+    if (!good) fail(call, std::string("shift_on_failure.") + field + " = " + std::to_string(value) + " must " + rule);
+  };
+  check(o.tries >= 0 && o.tries <= 100, "tries", o.tries, "be in 0..100");
+  if (o.tries == 0) return {};
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  check(o.first >= 0 && o.first < infinity, "first", o.first, "be finite and not negative");
+  check(o.growth >= 1 && o.growth < infinity, "growth", o.growth, "be finite and at least 1");
+  if (options.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be without shift_on_failure");
+  if (o.used) check_pointer(call, "shift_on_failure.used", o.used, sizeof(double));
+  const double first = o.first > 0 ? o.first : std::sqrt(double(std::numeric_limits<core::Real<T>>::epsilon()));
+  return {o.tries, first, o.growth, o.used};
+}
+
 /// What cholesky and cholesky_scratch have in common: the arguments are good, the driver is chosen.
 template <class T, class Run>
 void with_cholesky(const char* call, const Queue& q, Uplo uplo, const Items<T>& A, const CholeskyOptions& options,
                    Run run) {
   check_square(call, "A", A);
   const auto tuning = tuning_for<CholeskyTuning>(q, A, options.tuning);
+  const auto shifts = shift_tries<T>(call, options);
   const bool hybrid = options.mode == Mode::Hybrid;
   if (hybrid) check_hybrid(call, q, A.count);
   const Items<T> L = as_lower(uplo, A);
-  run([&q, L, tuning, hybrid](auto& e, int* info) {
+  run([&q, L, tuning, shifts, hybrid](auto& e, int* info) {
     if constexpr (core::OffloadEngineFor<std::remove_reference_t<decltype(e)>, T>) {
       if (hybrid) return dense::cholesky_hybrid(e, q.state()->host, L, info, tuning);
     }
-    dense::cholesky(e, L, info, tuning);
+    dense::cholesky(e, L, info, tuning, shifts);
+  });
+}
+
+/// The same for factorization and solve together.
+template <class T, class Run>
+void with_factor_solve(const char* call, const Queue& q, Uplo uplo, const Items<T>& A, const Items<T>& X,
+                       const CholeskyOptions& options, Run run) {
+  check_fit(call, "A", Items<const T>(A), X);
+  if (options.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be two calls, cholesky and cholesky_solve");
+  const auto tuning = tuning_for<CholeskyTuning>(q, A, options.tuning);
+  const auto solve_tuning = tuning_for<SolveTuning>(q, A, {});
+  const auto shifts = shift_tries<T>(call, options);
+  run([=](auto& e, int* info) {
+    dense::cholesky_factor_solve(e, uplo == Uplo::Upper, as_lower(uplo, A), X, info, tuning, solve_tuning, shifts);
   });
 }
 
@@ -57,6 +89,25 @@ std::size_t cholesky_scratch(const Queue& q, Uplo uplo, B A, const CholeskyOptio
   std::size_t bytes = 0;
   with_cholesky("cholesky_scratch", q, uplo, items("cholesky_scratch", "A", A), options,
                 [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr); }); });
+  return bytes;
+}
+
+template <Batch B>
+void cholesky_factor_solve(Queue& q, Uplo uplo, B A, B X, int* info, const CholeskyOptions& options) {
+  const char* const call = "cholesky_factor_solve";
+  const auto a = items(call, "A", A), x = items(call, "X", X);
+  if (a.count > 0) check_pointer(call, "info", info, sizeof(int));
+  with_factor_solve(call, q, uplo, a, x, options,
+                    [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
+}
+
+template <Batch B>
+std::size_t cholesky_factor_solve_scratch(const Queue& q, Uplo uplo, B A, B X, const CholeskyOptions& options) {
+  const char* const call = "cholesky_factor_solve_scratch";
+  std::size_t bytes = 0;
+  int given = 0;  // as much as a call with info needs
+  with_factor_solve(call, q, uplo, items(call, "A", A), items(call, "X", X), options,
+                    [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, &given); }); });
   return bytes;
 }
 
@@ -90,51 +141,51 @@ void cholesky_log_det(Queue& q, Uplo uplo, B L, real_t<value_t<B>>* log_det, con
 
 namespace {
 template <class T, class Run>
-auto with_inverse(const char* call, const Queue& q, Uplo uplo, MatrixView<const T> L, MatrixView<T> X,
+auto with_inverse(const char* call, const Queue& q, Uplo uplo, const Items<const T>& L, const Items<T>& X,
                   const SolveOptions& options, Run run) {
-  const auto l = items(call, "L", L);
-  const auto x = items(call, "X", X);
-  check_fit(call, "L", l, x);
-  check_square(call, "X", x);
-  const auto tuning = tuning_for<SolveTuning>(q, x, options.tuning);
+  check_fit(call, "L", L, X);
+  check_square(call, "X", X);
+  const auto tuning = tuning_for<SolveTuning>(q, X, options.tuning);
   return run([=](auto& e, const int* info) {
-    dense::cholesky_inverse(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info, tuning);
+    dense::cholesky_inverse(e, uplo == Uplo::Upper, as_lower(uplo, L), X, info, tuning);
   });
 }
 }  // namespace
 
-template <Scalar T>
-void cholesky_inverse(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> X,
-                      const int* info, const SolveOptions& options) {
-  with_inverse<T>("cholesky_inverse", q, uplo, L, X, options,
-                  [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
+template <Batch B>
+void cholesky_inverse(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) {
+  const char* const call = "cholesky_inverse";
+  with_inverse(call, q, uplo, items(call, "L", L), items(call, "X", X), options,
+               [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
 }
 
-template <Scalar T>
-std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const T>> L,
-                                     MatrixView<T> X, const SolveOptions& options) {
+template <Batch B>
+std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L, B X, const SolveOptions& options) {
+  const char* const call = "cholesky_inverse_scratch";
   const int given = 0;
-  return with_inverse<T>("cholesky_inverse_scratch", q, uplo, L, X, options,
-                         [&](auto driver) { return plan(q, [&](auto& e) { driver(e, &given); }); });
+  return with_inverse(call, q, uplo, items(call, "L", L), items(call, "X", X), options,
+                      [&](auto driver) { return plan(q, [&](auto& e) { driver(e, &given); }); });
 }
 
-#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                            \
-  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                      \
-  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&);       \
-  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&); \
-  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,              \
-                                                                  const SolveOptions&);                              \
-  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);                    \
-  template TRIFACTOR_API void cholesky_log_det<B<const T>>(Queue&, Uplo, B<const T>, real_t<T>*, const int*);
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                         \
-  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)                                                                    \
-  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch)                                                                  \
-  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch)                                                                  \
-  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)                                                                   \
-  template TRIFACTOR_API void cholesky_inverse<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, const int*, \
-                                                  const SolveOptions&);                                         \
-  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<T>(const Queue&, Uplo, MatrixView<const T>,       \
-                                                                 MatrixView<T>, const SolveOptions&);
+#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                              \
+  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                        \
+  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&);         \
+  template TRIFACTOR_API void cholesky_factor_solve<B<T>>(Queue&, Uplo, B<T>, B<T>, int*, const CholeskyOptions&);     \
+  template TRIFACTOR_API std::size_t cholesky_factor_solve_scratch<B<T>>(const Queue&, Uplo, B<T>, B<T>,               \
+                                                                         const CholeskyOptions&);                      \
+  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&);   \
+  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,                \
+                                                                  const SolveOptions&);                                \
+  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);                      \
+  template TRIFACTOR_API void cholesky_log_det<B<const T>>(Queue&, Uplo, B<const T>, real_t<T>*, const int*);          \
+  template TRIFACTOR_API void cholesky_inverse<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&); \
+  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,              \
+                                                                    const SolveOptions&);
+#define TRIFACTOR_INSTANTIATE_SCALAR(T)        \
+  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)   \
+  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch) \
+  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch) \
+  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

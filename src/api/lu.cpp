@@ -1,7 +1,6 @@
 // The expert forms of LU.
 #include <api/check.hpp>
 #include <api/queue_state.hpp>
-#include <dense/lu.hpp>
 #include <dense/solve.hpp>
 #include <trifactor/lu.hpp>
 #include <tuning/rows.hpp>
@@ -12,10 +11,20 @@ namespace {
 
 using namespace api;
 
+template <class Tuning, class T>
+Tuning tuning_for(const Queue& q, const Items<T>& A, std::string_view overrides) {
+  return tuning::find<Tuning>(q.state()->architectures, core::scalar_name(std::remove_const_t<T>{}),
+                              core::min(A.rows, A.cols), A.count, overrides);
+}
+
+template <class T>
+void check_pivots(const char* call, const Items<T>& A, const int* pivots) {
+  if (A.count > 0 && A.rows > 0 && A.cols > 0) check_pointer(call, "pivots", pivots, sizeof(int));
+}
+
 template <class T, class Run>
 void with_lu(const char* call, const Queue& q, const Items<T>& A, const LuOptions& options, Run run) {
-  const auto tuning = tuning::find<core::LuTuning>(q.state()->architectures, core::scalar_name(T{}),
-                                                   core::min(A.rows, A.cols), 1, options.tuning);
+  const auto tuning = tuning_for<core::LuTuning>(q, A, options.tuning);
   const bool hybrid = options.mode == Mode::Hybrid;
   if (hybrid) check_hybrid(call, q, A.count);
   run([&q, A, tuning, hybrid](auto& e, int* pivots, int* info) {
@@ -26,25 +35,28 @@ void with_lu(const char* call, const Queue& q, const Items<T>& A, const LuOption
   });
 }
 
-template <class T>
-core::SolveTuning solve_tuning(const Queue& q, const Items<T>& LU, const SolveOptions& options) {
-  return tuning::find<core::SolveTuning>(q.state()->architectures, core::scalar_name(std::remove_const_t<T>{}), LU.rows,
-                                         1, options.tuning);
+template <class T, class Run>
+void with_factor_solve(const char* call, const Queue& q, const Items<T>& A, const Items<T>& X, const LuOptions& options,
+                       Run run) {
+  check_fit(call, "A", Items<const T>(A), X);
+  if (options.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be two calls, lu and lu_solve");
+  const auto tuning = tuning_for<core::LuTuning>(q, A, options.tuning);
+  const auto solve_tuning = tuning_for<core::SolveTuning>(q, A, {});
+  run([=](auto& e, int* pivots, int* info) { dense::lu_factor_solve(e, A, pivots, X, info, tuning, solve_tuning); });
 }
 
 }  // namespace
 
 template <Batch B>
-requires SingleMatrix<B>
 void lu(Queue& q, B A, int* pivots, int* info, const LuOptions& options) {
   const auto a = items("lu", "A", A);
-  check_pointer("lu", "info", info, sizeof(int));
-  if (a.rows > 0 && a.cols > 0) check_pointer("lu", "pivots", pivots, sizeof(int));
+  if (a.count > 0) check_pointer("lu", "info", info, sizeof(int));
+  check_pivots("lu", a, pivots);
   with_lu("lu", q, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots, info); }); });
 }
 
 template <Batch B>
-requires SingleMatrix<B> std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) {
+std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) {
   std::size_t bytes = 0;
   with_lu("lu_scratch", q, items("lu_scratch", "A", A), options,
           [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr, nullptr); }); });
@@ -52,48 +64,67 @@ requires SingleMatrix<B> std::size_t lu_scratch(const Queue& q, B A, const LuOpt
 }
 
 template <Batch B>
-requires SingleMatrix<B>
+void lu_factor_solve(Queue& q, B A, int* pivots, B X, int* info, const LuOptions& options) {
+  const char* const call = "lu_factor_solve";
+  const auto a = items(call, "A", A), x = items(call, "X", X);
+  if (a.count > 0) check_pointer(call, "info", info, sizeof(int));
+  check_pivots(call, a, pivots);
+  with_factor_solve(call, q, a, x, options,
+                    [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots, info); }); });
+}
+
+template <Batch B>
+std::size_t lu_factor_solve_scratch(const Queue& q, B A, B X, const LuOptions& options) {
+  const char* const call = "lu_factor_solve_scratch";
+  std::size_t bytes = 0;
+  int given = 0;  // as much as a call with info needs
+  with_factor_solve(call, q, items(call, "A", A), items(call, "X", X), options,
+                    [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr, &given); }); });
+  return bytes;
+}
+
+template <Batch B>
 void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, const int* info,
               const SolveOptions& options) {
   const auto a = items("lu_solve", "LU", LU);
   const auto x = items("lu_solve", "X", X);
   check_fit("lu_solve", "LU", a, x);
-  if (a.rows > 0) check_pointer("lu_solve", "pivots", pivots, sizeof(int));
-  const auto tuning = solve_tuning(q, a, options);
+  check_pivots("lu_solve", a, pivots);
+  const auto tuning = tuning_for<core::SolveTuning>(q, a, options.tuning);
   on_engine(q, [&](auto& e) { dense::lu_solve(e, op, a, pivots, x, info, tuning); });
 }
 
 template <Batch B>
-requires SingleMatrix<B> std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X,
-                                                      const SolveOptions& options) {
+std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X, const SolveOptions& options) {
   const auto a = items("lu_solve_scratch", "LU", LU);
   const auto x = items("lu_solve_scratch", "X", X);
   check_fit("lu_solve_scratch", "LU", a, x);
-  const auto tuning = solve_tuning(q, a, options);
+  const auto tuning = tuning_for<core::SolveTuning>(q, a, options.tuning);
   const int given = 0;  // as much as a call with info needs
   return plan(q, [&](auto& e) { dense::lu_solve(e, op, a, nullptr, x, &given, tuning); });
 }
 
-template <Scalar T>
-void lu_inverse(Queue& q, std::type_identity_t<MatrixView<const T>> LU, const int* pivots, MatrixView<T> X,
-                const int* info, const SolveOptions& options) {
+template <Batch B>
+void lu_inverse(Queue& q, const_batch_t<B> LU, const int* pivots, B X, const int* info, const SolveOptions& options) {
   const auto a = items("lu_inverse", "LU", LU);
   const auto x = items("lu_inverse", "X", X);
   check_fit("lu_inverse", "LU", a, x);
   check_square("lu_inverse", "X", x);
-  if (a.rows > 0) check_pointer("lu_inverse", "pivots", pivots, sizeof(int));
-  const auto tuning = solve_tuning(q, a, options);
+  check_pivots("lu_inverse", a, pivots);
+  const auto tuning = tuning_for<core::SolveTuning>(q, a, options.tuning);
   on_engine(q, [&](auto& e) { dense::lu_inverse(e, a, pivots, x, info, tuning); });
 }
 
-template <Scalar T>
-void lu_det(Queue& q, std::type_identity_t<MatrixView<const T>> LU, const int* pivots, T* sign, real_t<T>* log_abs) {
-  const auto a = items("lu_det", "LU", LU);
+template <Batch B>
+void lu_det(Queue& q, B LU, const int* pivots, value_t<B>* sign, real_t<value_t<B>>* log_abs) {
+  using T = value_t<B>;
+  const Items<const inner_t<T>> a = items("lu_det", "LU", const_batch_t<B>(LU));
   check_square("lu_det", "LU", a);
-  if (a.rows > 0) check_pointer("lu_det", "pivots", pivots, sizeof(int));
+  if (a.count == 0) return;
+  check_pivots("lu_det", a, pivots);
   check_pointer("lu_det", "sign", sign, sizeof(T));
   check_pointer("lu_det", "log_abs", log_abs, sizeof(*log_abs));
-  on_engine(q, [&](auto& e) { e.lu_det(a, pivots, reinterpret_cast<inner_t<T>*>(sign), log_abs); });
+  on_engine(q, [&](auto& e) { e.lu_det(a, pivots_of(a, pivots), reinterpret_cast<inner_t<T>*>(sign), log_abs); });
 }
 
 void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
@@ -106,16 +137,22 @@ void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
   on_engine(q, [&](auto& e) { e.permutation(pivots, k, p, rows); });
 }
 
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                           \
-  template TRIFACTOR_API void lu<MatrixView<T>>(Queue&, MatrixView<T>, int*, int*, const LuOptions&);             \
-  template TRIFACTOR_API std::size_t lu_scratch<MatrixView<T>>(const Queue&, MatrixView<T>, const LuOptions&);    \
-  template TRIFACTOR_API void lu_solve<MatrixView<T>>(Queue&, Op, MatrixView<const T>, const int*, MatrixView<T>, \
-                                                      const int*, const SolveOptions&);                           \
-  template TRIFACTOR_API std::size_t lu_solve_scratch<MatrixView<T>>(const Queue&, Op, MatrixView<const T>,       \
-                                                                     MatrixView<T>, const SolveOptions&);         \
-  template TRIFACTOR_API void lu_inverse<T>(Queue&, MatrixView<const T>, const int*, MatrixView<T>, const int*,   \
-                                            const SolveOptions&);                                                 \
-  template TRIFACTOR_API void lu_det<T>(Queue&, MatrixView<const T>, const int*, T*, real_t<T>*);
+#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                              \
+  template TRIFACTOR_API void lu<B<T>>(Queue&, B<T>, int*, int*, const LuOptions&);                                    \
+  template TRIFACTOR_API std::size_t lu_scratch<B<T>>(const Queue&, B<T>, const LuOptions&);                           \
+  template TRIFACTOR_API void lu_factor_solve<B<T>>(Queue&, B<T>, int*, B<T>, int*, const LuOptions&);                 \
+  template TRIFACTOR_API std::size_t lu_factor_solve_scratch<B<T>>(const Queue&, B<T>, B<T>, const LuOptions&);        \
+  template TRIFACTOR_API void lu_solve<B<T>>(Queue&, Op, B<const T>, const int*, B<T>, const int*,                     \
+                                             const SolveOptions&);                                                     \
+  template TRIFACTOR_API std::size_t lu_solve_scratch<B<T>>(const Queue&, Op, B<const T>, B<T>, const SolveOptions&);  \
+  template TRIFACTOR_API void lu_inverse<B<T>>(Queue&, B<const T>, const int*, B<T>, const int*, const SolveOptions&); \
+  template TRIFACTOR_API void lu_det<B<T>>(Queue&, B<T>, const int*, T*, real_t<T>*);                                  \
+  template TRIFACTOR_API void lu_det<B<const T>>(Queue&, B<const T>, const int*, T*, real_t<T>*);
+#define TRIFACTOR_INSTANTIATE_SCALAR(T)        \
+  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)   \
+  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch) \
+  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch) \
+  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -71,12 +71,40 @@ struct Items {
     const int m = item_rows[b], n = item_cols[b];
     return m >= 0 && n >= 0 && m <= stored_rows && n <= stored_cols && item_ld[b] >= max(m, 1);
   }
+  TF_HD bool possible_square(index_t b) const { return possible(b) && !(ragged() && item_rows[b] != item_cols[b]); }
   template <class U> requires std::same_as<U, const T> && (!std::is_const_v<T>)
   operator Items<U>() const {
     return {base, pointers, item_rows, item_cols, item_ld, stride, ld, stored_rows, stored_cols, count,
             row0, col0, rows, cols, is_flipped};
   }
 };
+
+/// The row interchanges of every item, 1-based as LAPACK's; I is int, or const int where they are read. Those of item b
+/// begin at data + b * stride; a ragged item has as many as its own sizes allow.
+template <class I>
+struct Pivots {
+  I* data = nullptr;
+  index_t stride = 0;
+  const int* item_rows = nullptr;   // of a ragged batch
+  const int* item_cols = nullptr;
+  index_t first = 0;                // the row that data[0] exchanges, counted from 0
+
+  TF_HD I* item(index_t b) const { return data + b * stride; }
+  /// How many of the next n item b has.
+  TF_HD index_t size(index_t b, index_t n) const {
+    if (!item_rows) return n;
+    return max(index_t(0), min(n, index_t(min(item_rows[b], item_cols[b])) - first));
+  }
+  Pivots from(index_t k) const { return {data + k, stride, item_rows, item_cols, first + k}; }
+  template <class U> requires std::same_as<U, const I> && (!std::is_const_v<I>)
+  operator Pivots<U>() const { return {data, stride, item_rows, item_cols, first}; }
+};
+
+/// Those of the matrices A: item b has min(rows, cols) of them, of the largest item where the batch is ragged.
+template <class T, class I>
+Pivots<I> pivots_of(const Items<T>& A, I* data) {
+  return {data, min(A.stored_rows, A.stored_cols), A.item_rows, A.item_cols, 0};
+}
 
 /// Items of one matrix.
 template <class T>

@@ -28,14 +28,21 @@ struct Shape {
 };
 inline constexpr Shape lower{true, false}, upper{false, false}, unit_lower{true, true}, unit_upper{false, true};
 
+/// The places that an item's lower triangle takes where it is kept: column by column, without gaps.
+template <class T> TF_HD index_t lower_size(const Items<T>& A) { return A.rows * (A.rows + 1) / 2; }
+/// What shifts of a diagonal are relative to: its largest modulus, or 1 where that is zero or not a number.
+template <class R> TF_HD R shift_scale(R largest) { return largest > 0 && largest < Limits<R>::infinity ? largest : R(1); }
+/// In place of an item's info: the item took no part in another try.
+inline constexpr int not_tried = -2;
+
 /// What every operation has in common: it works on all items of its batches; windows are clipped to each item; items
 /// whose info is not 0 are skipped (info may be null: none is); an operation that is one large BLAS call may compute
 /// garbage in a failed item's own window instead of skipping it (see keep). Operations are enqueued in order.
 template <class E, class T>
 concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, Shape shape, int* info, const int* read_info,
-                             int* pivots, const int* read_pivots, index_t k, Real<T>* real_out, T* out, const T* read_out,
+                             Pivots<int> pivots, Pivots<const int> read_pivots, index_t k, Real<T>* real_out, T* out, const T* read_out,
                              const CholeskyTuning& cholesky_tuning, const LuTuning& lu_tuning, const SolveTuning& solve_tuning,
-                             bool flag) {
+                             Real<T> shift, double* shifts, bool flag) {
   // Scratch memory. While arena().planning(), operations take what they need and do nothing else.
   { e.arena() } -> std::same_as<Arena&>;
 
@@ -53,6 +60,13 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // Cholesky of whole items as one operation, which also resets info, if the engine has one for this batch: true when it
   // was done.
   { e.cholesky_whole(A, info, cholesky_tuning) } -> std::same_as<bool>;
+  // The same, and then B := A^-1 B, in one pass: cholesky_solve_whole(A, flipped, B, info, tuning). `flipped`: A is an upper
+  // triangle seen flipped, A = conj(L) L^T. Ragged items that do not fit each other get info -1; B is left alone where info
+  // is not 0.
+  { e.cholesky_solve_whole(A, flag, A, info, cholesky_tuning) } -> std::same_as<bool>;
+  // B := A^-1 B with the factor of A, both triangles as one operation, if the engine has one:
+  // cholesky_solved_whole(L, flipped, B, info, tuning).
+  { e.cholesky_solved_whole(C, flag, A, read_info, solve_tuning) } -> std::same_as<bool>;
   // Cholesky of the lower triangle of a window of order <= tile_limit; a failure at its column c sets info to k + c + 1.
   e.cholesky_tile(A, info, k);
   { e.tile_limit(A) } -> std::same_as<index_t>;
@@ -62,8 +76,8 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // The largest order that trsm takes for this triangle and this B.
   { e.trsm_limit(op, A) } -> std::same_as<index_t>;
   // The same for a triangle of any order as one operation, if the engine has one for this triangle and this B: true
-  // when it was done.
-  { e.trsm_whole(shape, op, A, read_info, solve_tuning) } -> std::same_as<bool>;
+  // when it was done. With `flag`, B := op^-H op^-1 B.
+  { e.trsm_whole(shape, op, A, flag, read_info, solve_tuning) } -> std::same_as<bool>;
   // The order of the diagonal blocks that the engine inverts to solve with this triangle for B; 0 where it does not.
   // inverses_size(op) is how many entries the inverses take; they serve the transpose of the triangle too.
   { e.inverse_edge(op, A, solve_tuning) } -> std::same_as<index_t>;
@@ -78,24 +92,41 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // C -= A A^H, the lower triangle of C only.
   e.herk(C, A, read_info);
 
-  // LU of a whole matrix as one operation, if the engine has one: true when it was done.
+  // LU of whole items as one operation, which also resets info, if the engine has one for this batch: true when it was
+  // done.
   { e.lu_whole(A, pivots, info, lu_tuning) } -> std::same_as<bool>;
-  // LU of a narrow window, right-looking; pivots are relative to row k: pivots[i] = k + (row within the window) + 1.
-  // A zero pivot at its column c sets info, if it is still 0, to k + c + 1.
-  e.lu_tile(A, pivots, info, k);
-  // Exchanges rows i and pivots[i] - 1 - offset of A for i = 0 .. n-1, or backwards: swap_rows(A, pivots, n, offset,
-  // backward, info). Row 0 of A is row `offset` in the numbering of the pivots.
-  e.swap_rows(A, read_pivots, k, k, flag, read_info);
+  // LU of a narrow window whose first row is pivots.first, of items whose info is not negative. A zero pivot at its
+  // column c sets info, if it is still 0, to pivots.first + c + 1.
+  e.lu_tile(A, pivots, info);
+  // The widest window of so many rows that lu_tile is good for.
+  { e.lu_tile_limit(A) } -> std::same_as<index_t>;
+  // X := U^-1 L^-1 P X as one operation, if the engine has one: lu_solved_whole(LU, pivots, X, info). True when it was done.
+  { e.lu_solved_whole(C, read_pivots, A, read_info) } -> std::same_as<bool>;
+  // The rows beside a panel as one operation, if the engine has one: lu_row_block(L, pivots, A, info) makes the pivots of L,
+  // the panel's triangle, in A, and solves with L in A's first rows. True when it was done.
+  { e.lu_row_block(C, read_pivots, A, read_info) } -> std::same_as<bool>;
+  // Makes the next n interchanges, or takes them back: swap_rows(A, pivots, n, backward, info). Row 0 of A is row
+  // pivots.first.
+  e.swap_rows(A, read_pivots, k, flag, read_info);
 
   // out[b] = 2 sum log real(diag); NaN where info is not 0.
   e.log_det(C, real_out, read_info);
-  // sign and log |det| of one matrix.
+  // sign and log |det| of every item; NaN where its sizes are impossible or not square.
   e.lu_det(C, read_pivots, out, real_out);
   // p = the permutation that k interchanges make of 0 .. k-1.
-  e.permutation(read_pivots, k, info, k);
+  e.permutation(read_info, k, info, k);
   // A := I;  and the strict upper triangle := the conjugate of the lower one.
   e.set_identity(A, read_info);
   e.mirror_lower(A, read_info);
+
+  // Another try for items whose Cholesky factorization failed (info > 0). keep_lower(A, kept, shifts) copies the lower
+  // triangles, lower_size(A) entries for each item, and clears the shifts. shift_failed(A, kept, shift, info, retry, shifts)
+  // gives failed items their triangle back with shifts[b] = shift * shift_scale(largest on the diagonal) added to the
+  // diagonal; their retry becomes 0, that of the others not_tried. take_retry(count, retry, info) copies what became of
+  // them. shifts may be null.
+  e.keep_lower(C, out, shifts);
+  e.shift_failed(A, read_out, shift, read_info, info, shifts);
+  e.take_retry(k, read_info, info);
 
   // For solves of one large matrix: keep(X, info, saved) copies X when info is given, restore(X, info, saved) puts it
   // back when *info is not 0. kept_size(X, info) is how many entries `saved` needs; 0 where operations do skip.

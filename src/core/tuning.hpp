@@ -9,6 +9,10 @@ enum class Looking { Left, Right };
 
 struct CholeskyTuning {
   index_t whole = 64;         // up to this order an item is one engine operation: LAPACK, or one launch
+  index_t small = 16;         // CUDA: up to this order, at most 16, several items share a warp
+  index_t resident = 128;     // CUDA: up to this order, at most 128, the triangle of an item stays in registers
+  index_t sorted = 4096;      // CUDA: so many ragged items or more are sorted by size first
+  index_t fused = 32;         // CUDA: up to so many right-hand sides, small items are factored and solved in one launch
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid
   index_t squares = 3600;     // CUDA: from this order on its pieces are squares of 2 x 2 tiles
   index_t interleaved = 0;    // host: up to this order, items are factored side by side in SIMD lanes
@@ -18,13 +22,14 @@ struct CholeskyTuning {
 };
 
 struct LuTuning {
-  index_t whole = 0;          // up to this min(m, n) the matrix is one engine operation
+  index_t whole = 0;          // up to this min(m, n) an item is one engine operation, if it has one for its shape
   index_t nb = 128;           // width of a panel
   index_t leaf = 16;          // a panel is halved down to this width
 };
 
 struct SolveTuning {
   index_t few = 8;            // CUDA: up to so many right-hand sides, one launch solves with one triangle
+  index_t fused = 128;        // CUDA: up to so many, one launch solves with small Cholesky factors of a batch
   index_t invert = 64;        // CUDA: triangles above this order are solved with inverted diagonal blocks
   index_t nb = 256;           // rows that are solved between two products, with inverted blocks
   index_t halve = 2048;       // triangles above this order are halved first, so that the products are deep

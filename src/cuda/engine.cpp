@@ -9,6 +9,7 @@ namespace trifactor::cuda {
 
 namespace {
 
+constexpr index_t flag_count = 1 << 14;                  // enough for matrices of order 260,000, complex or not
 constexpr std::size_t blas_workspace_bytes = 32u << 20;  // what cuBLAS's documentation recommends for Hopper
 
 cudaStream_t as_stream(void* s) { return static_cast<cudaStream_t>(s); }
@@ -156,6 +157,9 @@ void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
   check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreate");
   event_ = e;
   blas_workspace_ = allocate_device(blas_workspace_bytes);
+  flags_ = allocate_device(flag_count * sizeof(int));
+  check(cudaMemset(flags_, 0, flag_count * sizeof(int)), "cudaMemset");
+  check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");  // other streams do not wait for that one
   cublasHandle_t h = nullptr;
   check(cublasCreate(&h), "cublasCreate");
   blas_ = h;
@@ -167,9 +171,10 @@ void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
 void CudaEngine::close_lane() noexcept {
   if (blas_) cublasDestroy(as_blas(blas_));
   if (blas_workspace_) cudaFree(blas_workspace_);
+  if (flags_) cudaFree(flags_);
   if (event_) cudaEventDestroy(as_event(event_));
   if (owns_stream_) cudaStreamDestroy(as_stream(stream_));
-  blas_ = blas_workspace_ = event_ = nullptr, owns_stream_ = false;
+  blas_ = blas_workspace_ = flags_ = event_ = nullptr, owns_stream_ = false;
 }
 
 bool CudaEngine::capturing() const {
@@ -236,31 +241,50 @@ void CudaEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int*
 }
 namespace {
 template <class T>
-constexpr index_t block_limit = sizeof(T) > 8 ? 96 : 128;  // a tile of this order fits in shared memory
-template <class T>
 bool one_strided(const Items<T>& A) {
   return A.count == 1 && !A.pointers;
 }
 }  // namespace
 
 template <class T>
-index_t CudaEngine::tile_limit(const Items<T>& A) const {
-  return one_strided(A) ? std::numeric_limits<int>::max() : block_limit<T>;
+index_t CudaEngine::tile_limit(const Items<T>&) const {
+  return std::numeric_limits<int>::max();
 }
 
 template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
-  if (A.rows <= min(tuning.whole, block_limit<T>)) {
-    set_path(A.rows <= 32 ? "warp" : "block");
-    reset_info(A, true, info);
+  if (A.rows <= tuning.whole) {
+    auto list = arena().take<int>(cholesky_list_size(A, tuning));
     if (arena().planning()) return true;
     const Traced traced(*this, "cholesky_whole", A.rows, A.cols);
-    launch_cholesky(stream_, A, info, 0);
+    set_path(launch_cholesky(stream_, multiprocessors_, A, info, 0, true, tuning, list.data()));
     return true;
   }
-  if (!one_strided(A) || A.rows > tuning.persistent) return false;
+  if (A.pointers || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
   set_path("persistent");
-  cholesky_persistent(A, A.rows >= tuning.squares, true, info, 0);
+  for (index_t b = 0; b < A.count; ++b) {  // one after the other: each fills the device
+    Items<T> one = A;
+    one.base += b * A.stride, one.count = 1;
+    cholesky_persistent(one, A.rows >= tuning.squares, true, info + b, 0);
+  }
+  return true;
+}
+template <class T>
+bool CudaEngine::cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int* info, const CholeskyTuning& tuning) {
+  if (A.rows > min(tuning.whole, cholesky_solve_limit) || B.cols > tuning.fused) return false;
+  if (arena().planning()) return true;
+  const Traced traced(*this, "cholesky_solve_whole", A.rows, B.cols);
+  set_path("one launch");
+  launch_factor_and_solve(stream_, A, flipped, B, info);
+  return true;
+}
+template <class T>
+bool CudaEngine::cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> X, const int* info,
+                                       const SolveTuning& tuning) {
+  if (one_strided(L) || L.rows > cholesky_solve_limit || X.cols > tuning.fused) return false;
+  if (arena().planning()) return true;
+  const Traced traced(*this, "cholesky_solved_whole", L.rows, X.cols);
+  launch_cholesky_solve(stream_, L, flipped, X, info);
   return true;
 }
 template <class T>
@@ -269,34 +293,53 @@ void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   if (one_strided(A) && A.rows > one_block) return cholesky_persistent(A, false, false, info, first);
   if (arena().planning()) return;
   const Traced traced(*this, "cholesky_tile", A.rows, A.cols);
-  launch_cholesky(stream_, A, info, first);
+  launch_cholesky(stream_, multiprocessors_, A, info, first, false, CholeskyTuning{}, nullptr);
 }
 template <class T>
 void CudaEngine::cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first) {
-  auto inverses = arena().take<T>(persistent_inverse_count<T>(A.rows));
-  auto flags = arena().take<int>(persistent_flag_count<T>(A.rows));
+  auto entries = arena().take<T>(persistent_entry_count<T>(A.rows));
   if (arena().planning()) return;
   const Traced traced(*this, "cholesky_persistent", A.rows, A.cols);
-  launch_persistent(stream_, multiprocessors_, A, squares, resets, info, first, inverses.data(), flags.data());
+  launch_persistent(stream_, multiprocessors_, A, squares, resets, info, first, entries.data(),
+                    static_cast<int*>(flags_));
 }
 template <class T>
-void CudaEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {
-  if (!arena().planning()) launch_lu(stream_, A, pivots, info, first);
+bool CudaEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {
+  if (min(A.rows, A.cols) > tuning.whole || A.cols > lu_columns<T>(A.rows)) return false;
+  set_path(max(A.rows, A.cols) <= 32 ? "warp" : "block");
+  if (arena().planning()) return true;
+  const Traced traced(*this, "lu_whole", A.rows, A.cols);
+  launch_lu_rows(stream_, A, pivots, info, true);
+  return true;
 }
 template <class T>
-void CudaEngine::swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info) {
+void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
+  if (arena().planning()) return;
+  const Traced traced(*this, "lu_tile", A.rows, A.cols);
+  if (A.cols <= lu_columns<T>(A.rows))
+    launch_lu_rows(stream_, A, pivots, info, false);
+  else
+    launch_lu(stream_, A, pivots, info);
+}
+template <class T>
+index_t CudaEngine::lu_tile_limit(const Items<T>& A) const {
+  const index_t in_registers = lu_columns<T>(A.rows);
+  return in_registers > 0 ? in_registers : std::numeric_limits<int>::max();
+}
+template <class T>
+void CudaEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
   constexpr index_t one_by_one = 128;        // a panel's exchanges; those of a whole matrix become a permutation first
   constexpr index_t most = index_t(1) << 22;  // entries that are permuted at once
-  if (A.cols == 0 || n == 0) return;
-  if (n <= one_by_one || n != A.rows || offset != 0 || main_ != this) {
-    if (!arena().planning()) launch_swap_rows(stream_, A, pivots, n, offset, backward, info);
+  if (A.cols == 0 || n == 0 || A.count == 0) return;
+  if (n <= one_by_one || n != A.rows || pivots.first != 0 || main_ != this || !one_strided(A)) {
+    if (!arena().planning()) launch_swap_rows(stream_, A, pivots, n, backward, info);
     return;
   }
   const index_t columns = min(A.cols, max(index_t(1), most / n));
   auto p = arena().take<int>(n);
   auto permuted = arena().take<T>(n * columns);
   if (arena().planning()) return;
-  launch_permutation(stream_, pivots, n, p.data(), n);
+  launch_permutation(stream_, pivots.data, n, p.data(), n);
   for (index_t j = 0; j < A.cols; j += columns)
     launch_permute_rows(stream_, A.block(0, j, n, min(columns, A.cols - j)), p.data(), backward, permuted.data(), info);
 }
@@ -305,7 +348,7 @@ void CudaEngine::log_det(Items<const T> L, Real<T>* out, const int* info) {
   if (!arena().planning()) launch_log_det<T>(stream_, L, out, info);
 }
 template <class T>
-void CudaEngine::lu_det(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs) {
+void CudaEngine::lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs) {
   if (!arena().planning()) launch_lu_det<T>(stream_, LU, pivots, sign, log_abs);
 }
 void CudaEngine::permutation(const int* pivots, index_t k, int* p, index_t rows) {
@@ -318,6 +361,17 @@ void CudaEngine::set_identity(Items<T> A, const int* info) {
 template <class T>
 void CudaEngine::mirror_lower(Items<T> A, const int* info) {
   if (!arena().planning()) launch_mirror_lower(stream_, A, info);
+}
+template <class T>
+void CudaEngine::keep_lower(Items<const T> A, T* kept, double* shifts) {
+  if (!arena().planning()) launch_keep_lower(stream_, A, kept, shifts);
+}
+template <class T>
+void CudaEngine::shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts) {
+  if (!arena().planning()) launch_shift_failed(stream_, A, kept, shift, info, retry, shifts);
+}
+void CudaEngine::take_retry(index_t count, const int* retry, int* info) {
+  if (!arena().planning()) launch_take_retry(stream_, count, retry, info);
 }
 template <class T>
 void CudaEngine::keep(Items<T> X, const int* info, T* saved) {
@@ -362,14 +416,20 @@ void CudaEngine::download_wait() {
   template void CudaEngine::reset_info<T>(Items<T>, bool, int*);                                    \
   template void CudaEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);             \
   template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);               \
+  template bool CudaEngine::cholesky_solve_whole<T>(Items<T>, bool, Items<T>, int*, const CholeskyTuning&); \
+  template bool CudaEngine::cholesky_solved_whole<T>(Items<const T>, bool, Items<T>, const int*, const SolveTuning&); \
   template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                              \
   template index_t CudaEngine::tile_limit<T>(const Items<T>&) const;                                \
-  template void CudaEngine::lu_tile<T>(Items<T>, int*, int*, index_t);                              \
-  template void CudaEngine::swap_rows<T>(Items<T>, const int*, index_t, index_t, bool, const int*); \
+  template bool CudaEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&);              \
+  template void CudaEngine::lu_tile<T>(Items<T>, Pivots<int>, int*);                                \
+  template index_t CudaEngine::lu_tile_limit<T>(const Items<T>&) const;                             \
+  template void CudaEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);   \
   template void CudaEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                       \
-  template void CudaEngine::lu_det<T>(Items<const T>, const int*, T*, Real<T>*);                    \
+  template void CudaEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);             \
   template void CudaEngine::set_identity<T>(Items<T>, const int*);                                  \
   template void CudaEngine::mirror_lower<T>(Items<T>, const int*);                                  \
+  template void CudaEngine::keep_lower<T>(Items<const T>, T*, double*);                             \
+  template void CudaEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*); \
   template void CudaEngine::keep<T>(Items<T>, const int*, T*);                                      \
   template void CudaEngine::restore<T>(Items<T>, const int*, T*);                                   \
   template void CudaEngine::download<T>(Items<T>, T*);                                              \

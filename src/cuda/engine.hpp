@@ -64,6 +64,10 @@ class CudaEngine {
   template <class T>
   bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
   template <class T>
+  bool cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int* info, const CholeskyTuning&);
+  template <class T>
+  bool cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> X, const int* info, const SolveTuning&);
+  template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
   index_t tile_limit(const Items<T>& A) const;
@@ -72,7 +76,7 @@ class CudaEngine {
   template <class T>
   index_t trsm_limit(const Operand<T>& A, const Items<T>& B) const;
   template <class T>
-  bool trsm_whole(Shape, Operand<T> A, Items<T> B, const int* info, const SolveTuning&);
+  bool trsm_whole(Shape, Operand<T> A, Items<T> B, bool twice, const int* info, const SolveTuning&);
   template <class T>
   index_t inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning&) const;
   template <class T>
@@ -91,25 +95,34 @@ class CudaEngine {
     herk(Items<const T>(A), C, info);
   }
   template <class T>
-  bool lu_whole(Items<T>, int*, int*, const LuTuning&) {
-    return false;
-  }
+  bool lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning&);
   template <class T>
-  void lu_tile(Items<T> A, int* pivots, int* info, index_t first);
+  void lu_tile(Items<T> A, Pivots<int> pivots, int* info);
   template <class T>
-  void swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info);
+  index_t lu_tile_limit(const Items<T>& A) const;
+  template <class T>
+  bool lu_solved_whole(Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info);
+  template <class T>
+  bool lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
+  template <class T>
+  void swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
   template <class T>
   void log_det(Items<const T> L, Real<T>* out, const int* info);
   template <class T>
-  void lu_det(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
+  void lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs);
   void permutation(const int* pivots, index_t k, int* p, index_t rows);
   template <class T>
   void set_identity(Items<T> A, const int* info);
   template <class T>
   void mirror_lower(Items<T> A, const int* info);
   template <class T>
+  void keep_lower(Items<const T> A, T* kept, double* shifts);
+  template <class T>
+  void shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts);
+  void take_retry(index_t count, const int* retry, int* info);
+  template <class T>
   index_t kept_size(Items<T> X, const int* info) const {
-    return info && X.count == 1 ? X.rows * X.cols : 0;
+    return info && X.count == 1 && !X.pointers ? X.rows * X.cols : 0;
   }
   template <class T>
   void keep(Items<T> X, const int* info, T* saved);
@@ -164,6 +177,7 @@ class CudaEngine {
   void* event_ = nullptr;
   void* blas_ = nullptr;
   void* blas_workspace_ = nullptr;
+  void* flags_ = nullptr;             // of persistent kernels: zero between launches
   Arena arena_, pinned_;              // of the main lane
   std::unique_ptr<CudaEngine> side_;  // of the main lane
   Trace* trace_ = nullptr;            // of the main lane

@@ -8,30 +8,51 @@ namespace trifactor::cuda {
 
 using namespace core;
 
-// kernels/cholesky.cuh
+// kernels/cholesky.cuh: windows of any order, one launch, or a few for ragged items that are sorted first, which takes so many
+// ints of scratch memory (0: not sorted, and `list` is null). `resets`: info is decided here, not read. Returns the way it went.
 template <class T>
-void launch_cholesky(void* stream, Items<T> A, int* info, index_t first);
+index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
+template <class T>
+const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
+                            const CholeskyTuning&, int* list);
 
-// kernels/persistent.cuh: one matrix. Wants so many entries and ints of scratch memory, and a device that runs cooperative
-// launches. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0, first.
+// kernels/cholesky_solve.cuh: items of order up to this. A factored and B solved for, or solves with factors that exist;
+// `flipped`: A = conj(L) L^T.
+inline constexpr index_t cholesky_solve_limit = 64;
 template <class T>
-index_t persistent_inverse_count(index_t n);
+void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info);
+template <class T>
+void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info);
+
+// kernels/persistent.cuh: one matrix. Wants so many entries of scratch memory, so many flags, which must be zero and are so
+// again afterwards, and a device that runs cooperative launches. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0,
+// first.
+template <class T>
+index_t persistent_entry_count(index_t n);
 template <class T>
 index_t persistent_flag_count(index_t n);
 template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
-                       index_t first, T* inverses, int* flags);
+                       index_t first, T* entries, int* flags);
 
 // kernels/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory
 template <class T>
 void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, const int* info);
+// The same for batches. With pivots (data may be null), the rows of B are exchanged first: as many rows of B are solved as
+// A has, and the others may be exchanged with them.
+inline constexpr index_t trsm_batch_limit = 32;
+template <class T>
+void launch_trsm_batch(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
+// B := U^-1 L^-1 P B, of the same orders
+template <class T>
+void launch_lu_solve(void* stream, Items<const T> LU, Pivots<const int> pivots, Items<T> B, const int* info);
 
 // kernels/sweep.cuh: one strided matrix, any number of right-hand sides but meant for few; so many bytes of scratch memory.
 template <class T>
-index_t sweep_message_bytes(index_t n, index_t columns);
+index_t sweep_message_bytes(index_t n, index_t columns, bool twice);
 template <class T>
-void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, const int* info, void* scratch);
+void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, bool twice, const int* info, void* scratch);
 
 // kernels/inverted.cuh: the inverses of the diagonal blocks of one strided triangle, and a solve with them.
 template <class T>
@@ -49,17 +70,25 @@ void launch_inverted(void* stream, int multiprocessors, Shape, Operand<T> A, con
 template <class T>
 void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lower_only, const int* info);
 
+// kernels/lu_rows.cuh: up to so many columns of a matrix of so many rows, a row to a thread. `resets`: info, first.
+template <class T>
+constexpr index_t lu_columns(index_t rows) {
+  const index_t bytes = rows <= 128 ? 512 : rows <= 512 ? 256 : rows <= 1024 ? 128 : 0;  // of a row, in registers
+  return bytes / index_t(sizeof(T));
+}
+template <class T>
+void launch_lu_rows(void* stream, Items<T> A, Pivots<int> pivots, int* info, bool resets);
+template <class T>
+void launch_swap_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
+
 // kernels/lu.cuh
 template <class T>
-void launch_lu(void* stream, Items<T> A, int* pivots, int* info, index_t first);
-template <class T>
-void launch_swap_rows(void* stream, Items<T> A, const int* pivots, index_t n, index_t offset, bool backward,
-                      const int* info);
+void launch_lu(void* stream, Items<T> A, Pivots<int> pivots, int* info);
 // A := P A or P^T A with the permutation p, through Y, which is as large as A. Two launches.
 template <class T>
 void launch_permute_rows(void* stream, Items<T> A, const int* p, bool backward, T* Y, const int* info);
 template <class T>
-void launch_lu_det(void* stream, Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
+void launch_lu_det(void* stream, Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs);
 
 // kernels/entries.cuh
 template <class T>
@@ -72,6 +101,11 @@ template <class T>
 void launch_set_identity(void* stream, Items<T> A, const int* info);
 template <class T>
 void launch_mirror_lower(void* stream, Items<T> A, const int* info);
+template <class T>
+void launch_keep_lower(void* stream, Items<const T> A, T* kept, double* shifts);
+template <class T>
+void launch_shift_failed(void* stream, Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry,
+                         double* shifts);
 template <class T>
 void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, bool back);
 
@@ -96,6 +130,7 @@ template <class T>
 void launch_add(void* stream, index_t n, const T* r, T* x);
 
 // permutation.cu
+void launch_take_retry(void* stream, index_t count, const int* retry, int* info);
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows);
 
 }  // namespace trifactor::cuda

@@ -1,4 +1,4 @@
-// The permutation that interchanges make.
+// Kernels without a scalar: the permutation that interchanges make, and what became of another try.
 #include <cuda/kernels/launch.cuh>
 
 namespace trifactor::cuda {
@@ -36,7 +36,17 @@ __global__ void permutation_kernel(const int* pivots, index_t k, int* p, index_t
     for (index_t i = threadIdx.x; i < rows; i += blockDim.x) p[i] = work[i];
 }
 
+__global__ void take_retry_kernel(index_t count, const int* retry, int* info) {
+  for (index_t b = index_t(blockIdx.x) * blockDim.x + threadIdx.x; b < count; b += index_t(gridDim.x) * blockDim.x)
+    if (retry[b] != not_tried) info[b] = retry[b];
+}
+
 }  // namespace
+
+void launch_take_retry(void* stream, index_t count, const int* retry, int* info) {
+  constexpr unsigned threads = 256;
+  launch(stream, take_retry_kernel, grid_for(ceil_div(count, threads)), threads, 0, count, retry, info);
+}
 
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows) {
   const std::size_t bytes = std::size_t(rows) * sizeof(int), most = 160u << 10;

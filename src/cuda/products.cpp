@@ -29,22 +29,49 @@ using Handle = cublasHandle_t;
 using Trans = cublasOperation_t;
 using Fill = cublasFillMode_t;
 
-// C -= op(A) op(B)
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const float* A, index_t lda,
-                    const float* B, index_t ldb, float* C, index_t ldc) {
-  return cublasSgemm_64(h, a, b, m, n, k, &minus_one<float>, A, lda, B, ldb, &one<float>, C, ldc);
+/// A matrix as stored, and the distance to that of the next item.
+template <class T>
+struct Stored {
+  T* data;
+  index_t ld, stride;
+};
+
+// C -= op(A) op(B), for `count` items
+cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const float> A,
+                    Stored<const float> B, Stored<float> C, index_t count) {
+  const auto minus = &minus_one<float>, plus = &one<float>;
+  const auto x = A.data, y = B.data;
+  const auto z = C.data;
+  return count == 1 ? cublasSgemm_64(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
+                    : cublasSgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus,
+                                                   z, C.ld, C.stride, count);
 }
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const double* A, index_t lda,
-                    const double* B, index_t ldb, double* C, index_t ldc) {
-  return cublasDgemm_64(h, a, b, m, n, k, &minus_one<double>, A, lda, B, ldb, &one<double>, C, ldc);
+cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const double> A,
+                    Stored<const double> B, Stored<double> C, index_t count) {
+  const auto minus = &minus_one<double>, plus = &one<double>;
+  const auto x = A.data, y = B.data;
+  const auto z = C.data;
+  return count == 1 ? cublasDgemm_64(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
+                    : cublasDgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus,
+                                                   z, C.ld, C.stride, count);
 }
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const c32* A, index_t lda,
-                    const c32* B, index_t ldb, c32* C, index_t ldc) {
-  return cublasCgemm_64(h, a, b, m, n, k, cu(&minus_one<c32>), cu(A), lda, cu(B), ldb, cu(&one<c32>), cu(C), ldc);
+cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const c32> A,
+                    Stored<const c32> B, Stored<c32> C, index_t count) {
+  const auto minus = cu(&minus_one<c32>), plus = cu(&one<c32>);
+  const auto x = cu(A.data), y = cu(B.data);
+  const auto z = cu(C.data);
+  return count == 1 ? cublasCgemm_64(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
+                    : cublasCgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus,
+                                                   z, C.ld, C.stride, count);
 }
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, const c64* A, index_t lda,
-                    const c64* B, index_t ldb, c64* C, index_t ldc) {
-  return cublasZgemm_64(h, a, b, m, n, k, cu(&minus_one<c64>), cu(A), lda, cu(B), ldb, cu(&one<c64>), cu(C), ldc);
+cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const c64> A,
+                    Stored<const c64> B, Stored<c64> C, index_t count) {
+  const auto minus = cu(&minus_one<c64>), plus = cu(&one<c64>);
+  const auto x = cu(A.data), y = cu(B.data);
+  const auto z = cu(C.data);
+  return count == 1 ? cublasZgemm_64(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
+                    : cublasZgemmStridedBatched_64(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus,
+                                                   z, C.ld, C.stride, count);
 }
 
 // C -= A A^H (CUBLAS_OP_N) or A^H A, one triangle
@@ -66,25 +93,47 @@ cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const c64* 
 }  // namespace
 
 template <class T>
-index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>&) const {
-  return trsm_kernel_limit;
+index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>& B) const {
+  return B.count > 1 ? trsm_batch_limit : trsm_kernel_limit;
 }
 
 template <class T>
 void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   if (arena().planning() || B.rows == 0 || B.cols == 0 || B.count == 0) return;
   const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
-  launch_trsm(stream_, shape, A, B, info);
+  if (B.count > 1)
+    launch_trsm_batch(stream_, shape, A, B, Pivots<const int>{}, info);
+  else
+    launch_trsm(stream_, shape, A, B, info);
+}
+
+template <class T>
+bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
+  if (A.count == 1 || L.rows > trsm_batch_limit) return false;
+  if (arena().planning() || A.cols == 0) return true;
+  const Traced traced(*this, "lu_row_block", L.rows, A.cols, L.rows);
+  launch_trsm_batch(stream_, unit_lower, plain(L), A, pivots, info);
+  return true;
+}
+
+template <class T>
+bool CudaEngine::lu_solved_whole(Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info) {
+  if (X.count == 1 || LU.rows > trsm_batch_limit) return false;
+  if (arena().planning()) return true;
+  const Traced traced(*this, "lu_solved_whole", LU.rows, X.cols, LU.rows);
+  launch_lu_solve(stream_, LU, pivots, X, info);
+  return true;
 }
 
 // Ways with scratch memory are for the main lane alone: both lanes take it from one arena, and what a lane gives back
 // is still in use on its stream.
 template <class T>
-bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, const int* info, const SolveTuning& tuning) {
+bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
+                            const SolveTuning& tuning) {
   if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.few || A.items.rows <= trsm_kernel_limit)
     return false;
-  auto messages = arena().take<char>(sweep_message_bytes<T>(A.items.rows, B.cols));
-  if (!arena().planning()) launch_sweep(stream_, multiprocessors_, shape, A, B, info, messages.data());
+  auto messages = arena().take<char>(sweep_message_bytes<T>(A.items.rows, B.cols, twice));
+  if (!arena().planning()) launch_sweep(stream_, multiprocessors_, shape, A, B, twice, info, messages.data());
   return true;
 }
 template <class T>
@@ -114,16 +163,18 @@ void CudaEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   if (arena().planning() || C.rows == 0 || C.cols == 0 || C.count == 0 || A.items.cols == 0) return;
   const Traced traced(*this, "gemm", C.rows, C.cols, A.items.cols);
   const GemmForm form = gemm_form(A, B, C);
-  if (C.count != 1 || C.ragged() || C.pointers || !form.possible()) return launch_update(stream_, A, B, C, false, info);
-  const auto a = A.items.item(0), b = B.items.item(0);
-  const auto c = C.item(0);
-  const index_t lda = stored_ld(a, A.items.is_flipped), ldb = stored_ld(b, B.items.is_flipped),
-                ldc = stored_ld(c, C.is_flipped);
+  // cuBLAS cannot skip items. Of one matrix, solves keep what must not change.
+  if (C.pointers || !form.possible() || (C.count > 1 && info)) return launch_update(stream_, A, B, C, false, info);
+  const auto stored = [](const auto& X) {
+    const auto t = X.item(0);
+    return Stored<std::remove_reference_t<decltype(*t.data)>>{t.data, stored_ld(t, X.is_flipped), X.stride};
+  };
+  const auto a = stored(A.items), b = stored(B.items);
   const auto h = static_cast<cublasHandle_t>(blas_);
-  check(form.swapped ? cuda::gemm(h, cublas_op(form.b.op), cublas_op(form.a.op), c.cols, c.rows, a.cols, b.data, ldb,
-                                  a.data, lda, c.data, ldc)
-                     : cuda::gemm(h, cublas_op(form.a.op), cublas_op(form.b.op), c.rows, c.cols, a.cols, a.data, lda,
-                                  b.data, ldb, c.data, ldc),
+  const index_t k = A.items.cols;
+  check(form.swapped
+            ? cuda::gemm(h, cublas_op(form.b.op), cublas_op(form.a.op), C.cols, C.rows, k, b, a, stored(C), C.count)
+            : cuda::gemm(h, cublas_op(form.a.op), cublas_op(form.b.op), C.rows, C.cols, k, a, b, stored(C), C.count),
         "cuBLAS gemm");
 }
 
@@ -144,11 +195,13 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
 #define TRIFACTOR_INSTANTIATE(T)                                                                              \
   template index_t CudaEngine::trsm_limit<T>(const Operand<T>&, const Items<T>&) const;                       \
   template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);                                 \
-  template bool CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, const int*, const SolveTuning&);       \
+  template bool CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, bool, const int*, const SolveTuning&); \
   template index_t CudaEngine::inverse_edge<T>(const Operand<T>&, const Items<T>&, const SolveTuning&) const; \
   template index_t CudaEngine::inverses_size<T>(const Operand<T>&) const;                                     \
   template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*);                                          \
   template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const T*, index_t, Items<T>, const int*);     \
+  template bool CudaEngine::lu_solved_whole<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);      \
+  template bool CudaEngine::lu_row_block<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);         \
   template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);                            \
   template void CudaEngine::herk<T>(Items<const T>, Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

@@ -24,7 +24,7 @@ void cholesky_tile(E& e, Items<T> A, int* info, index_t first, index_t leaf) {
 template <class T, EngineFor<T> E, class Panel>
 void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, Panel& panel) {
   const index_t n = A.rows, nb = tuning.nb;
-  auto factor = [&](auto& engine, Items<T> tile, int*, int* tile_info, index_t first) {
+  auto factor = [&](auto& engine, Items<T> tile, Pivots<int>, int* tile_info, index_t first) {
     cholesky_tile(engine, tile, tile_info, first, min(panel.leaf(tuning.leaf), engine.tile_limit(tile)));
   };
   if (tuning.looking == Looking::Left) {
@@ -33,16 +33,16 @@ void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning,
       auto A10 = A.block(k, 0, w, k), A11 = A.block(k, k, w, w);             // (w, k)     (w, w)
       auto A20 = A.block(k1, 0, rest, k), A21 = A.block(k1, k, rest, w);     // (rest, k)  (rest, w)
       e.herk(A10, A11, info);                                                // A11 -= A10 A10^H
-      panel.begin(A11, nullptr, info, k, factor);
+      panel.begin(A11, {}, info, k, factor);
       e.gemm(plain(A20), hermitian(A10), A21, info);                         // A21 -= A20 A10^H
-      panel.end(A11, nullptr, info, k, factor);                              // A11 = L11 L11^H
+      panel.end(A11, {}, info, k, factor);                              // A11 = L11 L11^H
       trsm(e, lower, conjugate(A11), A21.flipped(), info);                   // A21 := A21 L11^-H
     }
     return;
   }
   auto next = A.block(0, 0, min(nb, n), min(nb, n));
-  panel.begin(next, nullptr, info, 0, factor);
-  panel.end(next, nullptr, info, 0, factor);
+  panel.begin(next, {}, info, 0, factor);
+  panel.end(next, {}, info, 0, factor);
   for (index_t k = 0; k + nb < n; k += nb) {
     const index_t k1 = k + nb, rest = n - k1, w = min(nb, rest), k2 = k1 + w;
     auto A11 = next, A21 = A.block(k1, k, rest, nb);                         // (nb, nb)   (rest, nb)
@@ -50,10 +50,10 @@ void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning,
     auto P = A.block(k1, k, w, nb), Q = A.block(k2, k, n - k2, nb);          // the rows of the next tile, and those below
     next = A.block(k1, k1, w, w);
     e.herk(P, next, info);                                                   // next -= P P^H
-    panel.begin(next, nullptr, info, k1, factor);
+    panel.begin(next, {}, info, k1, factor);
     e.gemm(plain(Q), hermitian(P), A.block(k2, k1, n - k2, w), info);        // below next -= Q P^H
     e.herk(Q, A.block(k2, k2, n - k2, n - k2), info);                        // the rest -= Q Q^H
-    panel.end(next, nullptr, info, k1, factor);                              // next = L L^H
+    panel.end(next, {}, info, k1, factor);                              // next = L L^H
   }
 }
 
@@ -66,6 +66,36 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
   set_path("blocked ", tuning.looking == Looking::Left ? "left" : "right");
   NativePanel<E> panel(e);
   cholesky_blocked(e, A, info, tuning, panel);
+}
+
+/// How failed items are tried again: shift * growth^t is added to the diagonal, relative to its largest entry.
+struct ShiftTries {
+  int tries = 0;
+  double shift = 0, growth = 10;
+  double* used = nullptr;   // the shift of every item
+};
+
+/// Factors every item of A, and those that fail again with a growing shift: each try is enqueued, and does nothing where
+/// no item is left.
+template <class T, EngineFor<T> E>
+void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const ShiftTries& shifts) {
+  if (shifts.tries == 0 || A.count == 0) return cholesky(e, A, info, tuning);
+  auto kept = e.arena().template take<T>(A.count * lower_size(A));
+  auto retry = e.arena().template take<int>(A.count);
+  e.keep_lower(Items<const T>(A), kept.data(), shifts.used);
+  cholesky(e, A, info, tuning);
+  if (A.rows == 0) return;
+  double shift = shifts.shift;
+  for (int t = 0; t < shifts.tries; ++t, shift *= shifts.growth) {
+    e.shift_failed(A, static_cast<const T*>(kept.data()), Real<T>(shift), info, retry.data(), shifts.used);
+    if (A.rows <= e.tile_limit(A)) {
+      e.cholesky_tile(A, retry.data(), 0);
+    } else {
+      NativePanel<E> panel(e);
+      cholesky_blocked(e, A, retry.data(), tuning, panel);
+    }
+    e.take_retry(A.count, retry.data(), info);
+  }
 }
 
 /// The same for one matrix, with the diagonal tiles on the host.

@@ -1,4 +1,4 @@
-// Blocked LU with partial pivoting, right-looking, of a matrix of any shape.
+// Blocked LU with partial pivoting, right-looking, of matrices of any shape.
 #pragma once
 
 #include <core/path.hpp>
@@ -7,29 +7,40 @@
 
 namespace trifactor::dense {
 
+// LU goes on where a pivot is zero, so operations skip by `skip` instead of info: items of a ragged batch whose sizes are
+// impossible. It is null for other batches.
+
+/// Columns beside a panel with the triangle L and so many pivots: A := P A, and its first rows := L^-1 times them.
+template <class T, EngineFor<T> E>
+void lu_row_block(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* skip) {
+  if (A.cols == 0 || e.lu_row_block(Items<const T>(L), pivots, A, skip)) return;
+  e.swap_rows(A, pivots, L.rows, false, skip);
+  trsm(e, unit_lower, plain(L), A.block(0, 0, L.rows, A.cols), skip);
+}
+
 /// The panel, halved down to `leaf` columns.
 template <class T, EngineFor<T> E>
-void lu_panel(E& e, Items<T> A, int* pivots, int* info, index_t first, index_t leaf) {
+void lu_panel(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, index_t leaf) {
   const index_t m = A.rows, n = A.cols;
-  if (min(m, n) <= leaf) return e.lu_tile(A, pivots, info, first);
+  leaf = min(leaf, e.lu_tile_limit(A));
+  if (min(m, n) <= leaf) return e.lu_tile(A, pivots, info);
   const index_t k = halve(min(m, n), leaf);
   auto left = A.block(0, 0, m, k), right = A.block(0, k, m, n - k);
-  lu_panel(e, left, pivots, info, first, leaf);
-  e.swap_rows(right, pivots, k, first, false, nullptr);
+  lu_panel(e, left, pivots, info, skip, leaf);
   auto A11 = A.block(0, 0, k, k), A12 = A.block(0, k, k, n - k);
   auto A21 = A.block(k, 0, m - k, k), A22 = A.block(k, k, m - k, n - k);
-  trsm(e, unit_lower, plain(A11), A12, nullptr);             // A12 := L11^-1 A12
-  e.gemm(plain(A21), plain(A12), A22, nullptr);              // A22 -= L21 A12
-  lu_panel(e, A22, pivots + k, info, first + k, leaf);
-  e.swap_rows(A21, pivots + k, min(m, n) - k, first + k, false, nullptr);
+  lu_row_block(e, A11, pivots, right, skip);                 // A12 := L11^-1 A12, of the exchanged rows
+  e.gemm(plain(A21), plain(A12), A22, skip);                 // A22 -= L21 A12
+  lu_panel(e, A22, pivots.from(k), info, skip, leaf);
+  e.swap_rows(A21, pivots.from(k), min(m, n) - k, false, skip);
 }
 
 /// info was reset. The next panel's columns are updated first; the panel hides behind the update of the others.
 template <class T, EngineFor<T> E, class Panel>
-void lu_blocked(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning, Panel& panel) {
+void lu_blocked(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, const LuTuning& tuning, Panel& panel) {
   const index_t m = A.rows, n = A.cols, all = min(m, n), nb = tuning.nb;
-  auto factor = [&](auto& engine, Items<T> window, int* window_pivots, int* window_info, index_t first) {
-    lu_panel(engine, window, window_pivots, window_info, first, panel.leaf(tuning.leaf));
+  auto factor = [&](auto& engine, Items<T> window, Pivots<int> window_pivots, int* window_info, index_t) {
+    lu_panel(engine, window, window_pivots, window_info, skip, panel.leaf(tuning.leaf));
   };
   auto next = A.block(0, 0, m, min(nb, all));
   panel.begin(next, pivots, info, 0, factor);
@@ -40,31 +51,35 @@ void lu_blocked(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning
     const auto update = [&](index_t j, index_t cols) {
       if (cols == 0) return;
       auto A12 = A.block(k, j, w, cols), A22 = A.block(k1, j, m - k1, cols);
-      e.swap_rows(A.block(k, j, m - k, cols), pivots + k, w, k, false, nullptr);
-      trsm(e, unit_lower, plain(L11), A12, nullptr);         // A12 := L11^-1 A12
-      e.gemm(plain(L21), plain(A12), A22, nullptr);          // A22 -= L21 A12
+      lu_row_block(e, L11, pivots.from(k), A.block(k, j, m - k, cols), skip);   // A12 := L11^-1 A12
+      e.gemm(plain(L21), plain(A12), A22, skip);             // A22 -= L21 A12
     };
     update(k1, v);
     if (v > 0) {
       next = A.block(k1, k1, m - k1, v);
-      panel.begin(next, pivots + k1, info, k1, factor);
+      panel.begin(next, pivots.from(k1), info, k1, factor);
     }
-    e.swap_rows(A.block(k, 0, m - k, k), pivots + k, w, k, false, nullptr);
+    e.swap_rows(A.block(k, 0, m - k, k), pivots.from(k), w, false, skip);
     update(k1 + v, n - k1 - v);
-    if (v > 0) panel.end(next, pivots + k1, info, k1, factor);
+    if (v > 0) panel.end(next, pivots.from(k1), info, k1, factor);
   }
 }
 
+/// Factors every item of A.
 template <class T, EngineFor<T> E>
-void lu(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
+void lu(E& e, Items<T> A, int* pivot_data, int* info, const LuTuning& tuning) {
+  const auto pivots = pivots_of(A, pivot_data);
+  if (A.rows > 0 && A.cols > 0 && A.count > 0 && e.lu_whole(A, pivots, info, tuning)) return;
   e.reset_info(A, false, info);
-  if (A.rows == 0 || A.cols == 0) return;
-  if (e.lu_whole(A, pivots, info, tuning)) return;
+  if (A.rows == 0 || A.cols == 0 || A.count == 0) return;
+  auto impossible = e.arena().template take<int>(A.ragged() ? A.count : 0);
+  if (A.ragged()) e.reset_info(A, false, impossible.data());
   set_path("blocked right");
   NativePanel<E> panel(e);
-  lu_blocked(e, A, pivots, info, tuning, panel);
+  lu_blocked(e, A, pivots, info, A.ragged() ? impossible.data() : nullptr, tuning, panel);
 }
 
+/// The same for one matrix, with the panels on the host.
 template <class T, OffloadEngineFor<T> E, EngineFor<T> H>
 void lu_hybrid(E& e, H& host, Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
   e.reset_info(A, false, info);
@@ -72,7 +87,7 @@ void lu_hybrid(E& e, H& host, Items<T> A, int* pivots, int* info, const LuTuning
   set_path("blocked right", " hybrid");
   const index_t w = min(tuning.nb, min(A.rows, A.cols));
   HybridPanel<E, H, T> panel(e, host, A.rows * w, w);
-  lu_blocked(e, A, pivots, info, tuning, panel);
+  lu_blocked(e, A, pivots_of(A, pivots), info, nullptr, tuning, panel);
 }
 
 }  // namespace trifactor::dense

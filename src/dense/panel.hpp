@@ -1,6 +1,6 @@
 // The panel pair: begin and end around the large update. What lies between them hides the panel.
 // `factor` is called as factor(engine, window, pivots, info, first) on the engine that does the panel: it factors the
-// window, whose first column is column `first` of the matrix.
+// window, whose first column is column `first` of the matrix. Cholesky has no pivots.
 #pragma once
 
 #include <core/engine.hpp>
@@ -19,13 +19,13 @@ class NativePanel {
   ~NativePanel() { if (open_) e_.join(); }
 
   template <class T, class F>
-  void begin(Items<T> window, int* pivots, int* info, index_t first, F& factor) {
+  void begin(Items<T> window, Pivots<int> pivots, int* info, index_t first, F& factor) {
     e_.fork();
     open_ = true;
     factor(e_.side(), window, pivots, info, first);
   }
   template <class T, class F>
-  void end(Items<T>, int*, int*, index_t, F&) {
+  void end(Items<T>, Pivots<int>, int*, index_t, F&) {
     e_.join();
     open_ = false;
   }
@@ -50,19 +50,19 @@ class HybridPanel {
   ~HybridPanel() { if (open_) e_.join(); }
 
   template <class F>
-  void begin(Items<T> window, int*, int*, index_t, F&) {
+  void begin(Items<T> window, Pivots<int>, int*, index_t, F&) {
     e_.fork();
     open_ = true;
     e_.side().download(window, tile_.data());
   }
   template <class F>
-  void end(Items<T> window, int* pivots, int* info, index_t first, F& factor) {
+  void end(Items<T> window, Pivots<int> pivots, int* info, index_t first, F& factor) {
     e_.side().download_wait();
     const auto on_host = window.is_flipped ? one_matrix(tile_.data(), window.cols, window.rows, window.cols).flipped()
                                            : one_matrix(tile_.data(), window.rows, window.cols, window.rows);
-    factor(host_, on_host, pivots_.data(), info_.data(), first);
+    factor(host_, on_host, Pivots<int>{.data = pivots_.data(), .first = first}, info_.data(), first);
     e_.side().upload(window, tile_.data());
-    if (pivots) e_.side().upload(pivots, pivots_.data(), min(window.rows, window.cols));
+    if (pivots.data) e_.side().upload(pivots.data, pivots_.data(), min(window.rows, window.cols));
     e_.side().upload(info, info_.data(), 1);
     e_.join();
     open_ = false;

@@ -1,8 +1,8 @@
 // Solves and inverses from the factors.
 #pragma once
 
-#include <core/path.hpp>
-#include <dense/triangle.hpp>
+#include <dense/cholesky.hpp>
+#include <dense/lu.hpp>
 
 namespace trifactor::dense {
 
@@ -22,6 +22,23 @@ class Kept {
   Arena::Scratch<T> saved_;
 };
 
+/// Which items a solve skips: those of info and, in a ragged batch, those that do not fit each other, or whose X is not
+/// square though it must be.
+template <class T, EngineFor<T> E>
+class Skipped {
+ public:
+  Skipped(E& e, Items<const T> factor, Items<T> X, const int* info, bool square = false)
+      : own_(e.arena().template take<int>(X.ragged() ? X.count : 0)), items_(X.ragged() ? own_.data() : info) {
+    if (X.ragged()) e.check_solve(factor, X, info, own_.data());
+    if (X.ragged() && square) e.check_solve(Items<const T>(X), X, own_.data(), own_.data());
+  }
+  const int* items() const { return items_; }
+
+ private:
+  Arena::Scratch<int> own_;
+  const int* items_;
+};
+
 /// The triangle of a Cholesky factor: A = L L^H, or A = conj(L) L^T where L is an upper factor seen flipped.
 template <class T, EngineFor<T> E>
 Triangle<T, E> cholesky_triangle(E& e, bool flipped, Items<const T> L, const Items<T>& X, const SolveTuning& tuning) {
@@ -31,15 +48,25 @@ Triangle<T, E> cholesky_triangle(E& e, bool flipped, Items<const T> L, const Ite
 template <class T, EngineFor<T> E>
 void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int* info, const SolveTuning& tuning) {
   if (X.count == 0 || X.rows == 0 || X.cols == 0) return;
-  auto skip = e.arena().template take<int>(X.ragged() ? X.count : 0);   // ragged sizes may not fit each other
-  if (X.ragged()) e.check_solve(L, X, info, skip.data());
-  const int* unfit = X.ragged() ? skip.data() : info;
-  Kept<T, E> kept(e, X, unfit);
+  const Skipped<T, E> skip(e, L, X, info);
+  if (e.cholesky_solved_whole(L, flipped, X, skip.items(), tuning)) return set_path("one launch");
+  Kept<T, E> kept(e, X, skip.items());
   const auto triangle = cholesky_triangle(e, flipped, L, X, tuning);
-  triangle.solve(X, unfit);                                       // X := L^-1 X      or conj(L)^-1 X
-  triangle.solve_adjoint(X, unfit);                               // X := L^-H X      or L^-T X
+  triangle.solve_both(X, skip.items());                           // X := L^-H L^-1 X  or L^-T conj(L)^-1 X
   kept.restore();
   set_path(triangle.path());
+}
+
+/// A = L L^H and X := A^-1 X, for the lower triangle of A or, flipped, the upper one. X is left alone where info is not 0; a
+/// ragged item whose X does not fit gets info = -1.
+template <class T, EngineFor<T> E>
+void cholesky_factor_solve(E& e, bool flipped, Items<T> A, Items<T> X, int* info, const CholeskyTuning& tuning,
+                           const SolveTuning& solve_tuning, const ShiftTries& shifts = {}) {
+  const bool once = shifts.tries == 0 && A.rows > 0 && A.count > 0 && X.cols > 0;
+  if (once && e.cholesky_solve_whole(A, flipped, X, info, tuning)) return;
+  cholesky(e, A, info, tuning, shifts);
+  if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info, info);
+  cholesky_solve(e, flipped, Items<const T>(A), X, info, solve_tuning);
 }
 
 /// X = A^-1. Column block j of the lower triangle of the inverse needs only the factor's rows and columns from j on.
@@ -47,56 +74,69 @@ template <class T, EngineFor<T> E>
 void cholesky_inverse(E& e, bool flipped, Items<const T> L, Items<T> X, const int* info, const SolveTuning& tuning) {
   constexpr index_t unit = 64;   // where a triangle can be entered
   const index_t n = X.rows, nb = ceil_div(tuning.columns, unit) * unit;
-  if (n == 0) return;
-  Kept<T, E> kept(e, X, info);
-  e.set_identity(X, info);
+  if (n == 0 || X.count == 0) return;
+  const Skipped<T, E> skip(e, L, X, info, true);
+  Kept<T, E> kept(e, X, skip.items());
+  e.set_identity(X, skip.items());
   const auto triangle = cholesky_triangle(e, flipped, L, X.block(0, 0, n, min(nb, n)), tuning);
   for (index_t j = 0; j < n; j += nb) {
     auto columns = X.block(j, j, n - j, min(nb, n - j));
-    triangle.solve(columns, info, j);                             // columns of L^-1
-    triangle.solve_adjoint(columns, info, j);                     // and of L^-H L^-1
+    triangle.solve(columns, skip.items(), j);                     // columns of L^-1
+    triangle.solve_adjoint(columns, skip.items(), j);             // and of L^-H L^-1
   }
-  e.mirror_lower(X, info);
+  e.mirror_lower(X, skip.items());
   kept.restore();
   set_path(triangle.path());
 }
 
 /// A X = B, A^T X = B or A^H X = B with P A = L U.
 template <class T, EngineFor<T> E>
-void lu_triangles(E& e, Op op, Items<const T> LU, const int* pivots, Items<T> X, const int* info,
+void lu_triangles(E& e, Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info,
                   const SolveTuning& tuning) {
   const index_t n = LU.rows;
+  if (op == Op::None && e.lu_solved_whole(LU, pivots, X, info)) return set_path("one launch");
   const auto solve = [&](Shape shape, const Operand<T>& A) {
     const Triangle<T, E> triangle(e, shape, A, X, tuning);
     triangle.solve(X, info);
     set_path(triangle.path());
   };
   if (op == Op::None) {
-    e.swap_rows(X, pivots, n, 0, false, info);                    // X := P X
+    e.swap_rows(X, pivots, n, false, info);                       // X := P X
     solve(unit_lower, plain(LU));                                 // X := L^-1 X
     solve(upper, plain(LU));                                      // X := U^-1 X
   } else {
     const auto LUt = op == Op::Transpose ? transpose(LU) : hermitian(LU);
     solve(lower, LUt);                                            // X := U^-T X   or U^-H X
     solve(unit_upper, LUt);                                       // X := L^-T X   or L^-H X
-    e.swap_rows(X, pivots, n, 0, true, info);                     // X := P^T X
+    e.swap_rows(X, pivots, n, true, info);                        // X := P^T X
   }
 }
 
 template <class T, EngineFor<T> E>
 void lu_solve(E& e, Op op, Items<const T> LU, const int* pivots, Items<T> X, const int* info, const SolveTuning& tuning) {
-  if (X.rows == 0 || X.cols == 0) return;
-  Kept<T, E> kept(e, X, info);
-  lu_triangles(e, op, LU, pivots, X, info, tuning);
+  if (X.count == 0 || X.rows == 0 || X.cols == 0) return;
+  const Skipped<T, E> skip(e, LU, X, info);
+  Kept<T, E> kept(e, X, skip.items());
+  lu_triangles(e, op, LU, pivots_of(LU, pivots), X, skip.items(), tuning);
   kept.restore();
+}
+
+/// Factors A and solves for X. A ragged item whose X does not fit gets info = -1.
+template <class T, EngineFor<T> E>
+void lu_factor_solve(E& e, Items<T> A, int* pivots, Items<T> X, int* info, const LuTuning& tuning,
+                     const SolveTuning& solve_tuning) {
+  lu(e, A, pivots, info, tuning);
+  if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info, info);
+  lu_solve(e, Op::None, Items<const T>(A), pivots, X, info, solve_tuning);
 }
 
 template <class T, EngineFor<T> E>
 void lu_inverse(E& e, Items<const T> LU, const int* pivots, Items<T> X, const int* info, const SolveTuning& tuning) {
-  if (X.rows == 0) return;
-  Kept<T, E> kept(e, X, info);
-  e.set_identity(X, info);
-  lu_triangles(e, Op::None, LU, pivots, X, info, tuning);
+  if (X.rows == 0 || X.count == 0) return;
+  const Skipped<T, E> skip(e, LU, X, info, true);
+  Kept<T, E> kept(e, X, skip.items());
+  e.set_identity(X, skip.items());
+  lu_triangles(e, Op::None, LU, pivots_of(LU, pivots), X, skip.items(), tuning);
   kept.restore();
 }
 

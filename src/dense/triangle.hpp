@@ -60,6 +60,13 @@ class Triangle {
   void solve_adjoint(Items<T> B, const int* info, index_t first = 0) const {
     solve({!shape_.lower, shape_.unit}, {A_.items.flipped(), !A_.conj}, B, info, first);
   }
+  /// B := T^-H T^-1 B for the whole of it.
+  void solve_both(Items<T> B, const int* info) const {
+    path_ = "one launch";
+    if (few_ && A_.items.rows > 0 && B.cols > 0 && e_.trsm_whole(shape_, A_, B, true, info, tuning_)) return;
+    solve(B, info);
+    solve_adjoint(B, info);
+  }
   /// How the last solve went, for tests.
   const char* path() const { return path_; }
 
@@ -69,7 +76,7 @@ class Triangle {
     const Operand<T> A = part(whole, first, first, n, n);
     if (n == 0 || B.cols == 0) return;
     path_ = "one launch";
-    if (few_ && e_.trsm_whole(shape, A, B, info, tuning_)) return;
+    if (few_ && e_.trsm_whole(shape, A, B, false, info, tuning_)) return;
     if (edge_ > 0) {
       path_ = "inverted blocks";
       return trsm_halved(e_, shape.lower, A, B, info, width(), max(tuning_.halve, width()), first,

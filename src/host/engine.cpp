@@ -19,30 +19,52 @@ std::string blas_name() {
 template <class T>
 void HostEngine::reset_info(Items<T> A, bool square, int* info) {
   if (arena_.planning()) return;
-  for (index_t b = 0; b < A.count; ++b)
-    info[b] = A.possible(b) && !(square && A.ragged() && A.item_rows[b] != A.item_cols[b]) ? 0 : -1;
+  for (index_t b = 0; b < A.count; ++b) info[b] = (square ? A.possible_square(b) : A.possible(b)) ? 0 : -1;
 }
 
 template <class T>
 void HostEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int* skip) {
   if (arena_.planning()) return;
   for (index_t b = 0; b < X.count; ++b) {
-    const bool fits =
-        L.possible(b) && X.possible(b) && L.item_rows[b] == L.item_cols[b] && L.item_rows[b] == X.item_rows[b];
+    const bool fits = L.possible_square(b) && X.possible(b) && L.item_rows[b] == X.item_rows[b];
     skip[b] = info && info[b] != 0 ? info[b] : fits ? 0 : -1;
   }
 }
 
+namespace {
+
+/// f(b, columns) for every item whose info is 0, where columns(cols, work_each, g) calls g(j) for each of its columns:
+/// the threads share the items, or the columns of a single one.
+template <class F>
+void for_item_columns(int threads, index_t count, const int* info, F f) {
+  if (count == 1) {
+    if (!info || info[0] == 0)
+      f(index_t(0), [&](index_t cols, index_t work_each, auto g) { for_columns(threads, cols, work_each, g); });
+    return;
+  }
+  for_items(threads, count, info, [&](index_t b) {
+    f(b, [](index_t cols, index_t, auto g) {
+      for (index_t j = 0; j < cols; ++j) g(j);
+    });
+  });
+}
+
+}  // namespace
+
 template <class T>
-void HostEngine::swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info) {
-  if (arena_.planning() || (info && info[0] != 0)) return;
-  const auto a = A.item(0);
-  for_columns(threads_, a.cols, n, [&](index_t j) {
-    for (index_t s = 0; s < n; ++s) {
-      const index_t i = backward ? n - 1 - s : s, p = pivots[i] - 1 - offset;
-      const T t = a(i, j);
-      a(i, j) = a(p, j), a(p, j) = t;
-    }
+void HostEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
+  if (arena_.planning()) return;
+  for_item_columns(threads_, A.count, info, [&](index_t b, auto for_each_column) {
+    const auto a = A.item(b);
+    const int* partner = pivots.item(b);
+    const index_t own = pivots.size(b, n);
+    for_each_column(a.cols, own, [&](index_t j) {
+      for (index_t s = 0; s < own; ++s) {
+        const index_t i = backward ? own - 1 - s : s, p = partner[i] - 1 - pivots.first;
+        const T t = a(i, j);
+        a(i, j) = a(p, j), a(p, j) = t;
+      }
+    });
   });
 }
 
@@ -62,17 +84,24 @@ void HostEngine::log_det(Items<const T> L, Real<T>* out, const int* info) {
 }
 
 template <class T>
-void HostEngine::lu_det(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs) {
+void HostEngine::lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs) {
   if (arena_.planning()) return;
-  const auto a = LU.item(0);
-  T s(1);
-  Real<T> sum = 0;
-  for (index_t k = 0; k < a.rows; ++k) {
-    const auto [phase, log_modulus] = polar_log(a(k, k));
-    s = s * phase, sum += log_modulus;
-    if (pivots[k] != k + 1) s = -s;
-  }
-  *sign = s, *log_abs = sum;
+  for_items(threads_, LU.count, nullptr, [&](index_t b) {
+    if (!LU.possible_square(b)) {
+      sign[b] = T(Limits<Real<T>>::nan), log_abs[b] = Limits<Real<T>>::nan;
+      return;
+    }
+    const auto a = LU.item(b);
+    const int* exchanged = pivots.item(b);
+    T s(1);
+    Real<T> sum = 0;
+    for (index_t k = 0; k < a.rows; ++k) {
+      const auto [phase, log_modulus] = polar_log(a(k, k));
+      s = s * phase, sum += log_modulus;
+      if (exchanged[k] != k + 1) s = -s;
+    }
+    sign[b] = s, log_abs[b] = sum;
+  });
 }
 
 void HostEngine::permutation(const int* pivots, index_t k, int* p, index_t rows) {
@@ -83,34 +112,77 @@ void HostEngine::permutation(const int* pivots, index_t k, int* p, index_t rows)
 
 template <class T>
 void HostEngine::set_identity(Items<T> A, const int* info) {
-  if (arena_.planning() || (info && info[0] != 0)) return;
-  const auto a = A.item(0);
-  for_columns(threads_, a.cols, a.rows, [&](index_t j) {
-    for (index_t i = 0; i < a.rows; ++i) a(i, j) = T(i == j ? 1 : 0);
+  if (arena_.planning()) return;
+  for_item_columns(threads_, A.count, info, [&](index_t b, auto for_each_column) {
+    const auto a = A.item(b);
+    for_each_column(a.cols, a.rows, [&](index_t j) {
+      for (index_t i = 0; i < a.rows; ++i) a(i, j) = T(i == j ? 1 : 0);
+    });
   });
 }
 
 template <class T>
 void HostEngine::mirror_lower(Items<T> A, const int* info) {
-  if (arena_.planning() || (info && info[0] != 0)) return;
-  const auto a = A.item(0);
+  if (arena_.planning()) return;
   constexpr index_t edge = 32;  // squares of this edge stay in cache while they are read across
-  const index_t n = a.rows;
-  for_columns(threads_, ceil_div(n, edge), n * edge, [&](index_t square) {
-    const index_t j0 = square * edge, j1 = min(n, j0 + edge);
-    for (index_t i0 = j0; i0 < n; i0 += edge)
-      for (index_t j = j0; j < j1; ++j)
-        for (index_t i = max(i0, j + 1); i < min(n, i0 + edge); ++i) a(j, i) = conj(a(i, j));
+  for_item_columns(threads_, A.count, info, [&](index_t b, auto for_each_column) {
+    const auto a = A.item(b);
+    const index_t n = a.rows;
+    for_each_column(ceil_div(n, edge), n * edge, [&](index_t square) {
+      const index_t j0 = square * edge, j1 = min(n, j0 + edge);
+      for (index_t i0 = j0; i0 < n; i0 += edge)
+        for (index_t j = j0; j < j1; ++j)
+          for (index_t i = max(i0, j + 1); i < min(n, i0 + edge); ++i) a(j, i) = conj(a(i, j));
+    });
   });
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                    \
-  template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                    \
-  template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);             \
-  template void HostEngine::swap_rows<T>(Items<T>, const int*, index_t, index_t, bool, const int*); \
-  template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                       \
-  template void HostEngine::lu_det<T>(Items<const T>, const int*, T*, Real<T>*);                    \
-  template void HostEngine::set_identity<T>(Items<T>, const int*);                                  \
+template <class T>
+void HostEngine::keep_lower(Items<const T> A, T* kept, double* shifts) {
+  if (arena_.planning()) return;
+  for_items(threads_, A.count, nullptr, [&](index_t b) {
+    if (shifts) shifts[b] = 0;
+    if (!A.possible_square(b)) return;
+    const auto a = A.item(b);
+    T* k = kept + b * lower_size(A);
+    for (index_t j = 0; j < a.cols; ++j)
+      for (index_t i = j; i < a.rows; ++i) *k++ = a(i, j);
+  });
+}
+
+template <class T>
+void HostEngine::shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts) {
+  if (arena_.planning()) return;
+  for_items(threads_, A.count, nullptr, [&](index_t b) {
+    retry[b] = info[b] > 0 ? 0 : not_tried;
+    if (retry[b] != 0) return;
+    const auto a = A.item(b);
+    const T* k = kept + b * lower_size(A);
+    Real<T> largest = 0;
+    for (index_t j = 0; j < a.cols; k += a.rows - j++) largest = max(largest, abs1(real(*k)));
+    const Real<T> own_shift = shift * shift_scale(largest);
+    if (shifts) shifts[b] = own_shift;
+    k = kept + b * lower_size(A);
+    for (index_t j = 0; j < a.cols; ++j)
+      for (index_t i = j; i < a.rows; ++i, ++k) a(i, j) = i == j ? *k + T(own_shift) : *k;
+  });
+}
+
+void HostEngine::take_retry(index_t count, const int* retry, int* info) {
+  if (arena_.planning()) return;
+  for (index_t b = 0; b < count; ++b)
+    if (retry[b] != not_tried) info[b] = retry[b];
+}
+
+#define TRIFACTOR_INSTANTIATE(T)                                                                     \
+  template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                     \
+  template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);              \
+  template void HostEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);    \
+  template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                        \
+  template void HostEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);              \
+  template void HostEngine::keep_lower<T>(Items<const T>, T*, double*);                              \
+  template void HostEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*); \
+  template void HostEngine::set_identity<T>(Items<T>, const int*);                                   \
   template void HostEngine::mirror_lower<T>(Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

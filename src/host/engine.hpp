@@ -30,6 +30,15 @@ class HostEngine {
   void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
   template <class T>
   bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
+  // A factorization and its solves are loops of their own here, over items.
+  template <class T>
+  bool cholesky_solve_whole(Items<T>, bool, Items<T>, int*, const CholeskyTuning&) {
+    return false;
+  }
+  template <class T>
+  bool cholesky_solved_whole(Items<const T>, bool, Items<T>, const int*, const SolveTuning&) {
+    return false;
+  }
   template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
@@ -44,7 +53,7 @@ class HostEngine {
   }
   // BLAS solves with a whole triangle: no other way is offered.
   template <class T>
-  bool trsm_whole(Shape, Operand<T>, Items<T>, const int*, const SolveTuning&) {
+  bool trsm_whole(Shape, Operand<T>, Items<T>, bool, const int*, const SolveTuning&) {
     return false;
   }
   template <class T>
@@ -69,20 +78,37 @@ class HostEngine {
     herk(Items<const T>(A), C, info);
   }
   template <class T>
-  bool lu_whole(Items<T> A, int* pivots, int* info, const LuTuning&);
+  bool lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning&);
   template <class T>
-  void lu_tile(Items<T> A, int* pivots, int* info, index_t first);
+  void lu_tile(Items<T> A, Pivots<int> pivots, int* info);
   template <class T>
-  void swap_rows(Items<T> A, const int* pivots, index_t n, index_t offset, bool backward, const int* info);
+  index_t lu_tile_limit(const Items<T>&) const {
+    return std::numeric_limits<int>::max();
+  }
+  template <class T>
+  bool lu_solved_whole(Items<const T>, Pivots<const int>, Items<T>, const int*) {
+    return false;
+  }
+  template <class T>
+  bool lu_row_block(Items<const T>, Pivots<const int>, Items<T>, const int*) {
+    return false;
+  }
+  template <class T>
+  void swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
   template <class T>
   void log_det(Items<const T> L, Real<T>* out, const int* info);
   template <class T>
-  void lu_det(Items<const T> LU, const int* pivots, T* sign, Real<T>* log_abs);
+  void lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs);
   void permutation(const int* pivots, index_t k, int* p, index_t rows);
   template <class T>
   void set_identity(Items<T> A, const int* info);
   template <class T>
   void mirror_lower(Items<T> A, const int* info);
+  template <class T>
+  void keep_lower(Items<const T> A, T* kept, double* shifts);
+  template <class T>
+  void shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts);
+  void take_retry(index_t count, const int* retry, int* info);
   template <class T>
   index_t kept_size(Items<T>, const int*) const {
     return 0;

@@ -51,14 +51,32 @@ index_t sort_by_order(const Items<T>& A, const int* info, index_t* order, index_
 
 /// A NaN or an infinity, from which LU can make a NaN.
 template <class T>
+bool has_non_finite(const Tile<T>& A, index_t j) {
+  bool bad = false;
+  for (index_t i = 0; i < A.rows; ++i) bad |= !(A(i, j) - A(i, j) == T(0));
+  return bad;
+}
+template <class T>
 bool has_non_finite(int threads, const Tile<T>& A) {
   std::atomic<bool> found{false};
   for_columns(threads, A.cols, A.rows, [&](index_t j) {
-    bool bad = false;
-    for (index_t i = 0; i < A.rows; ++i) bad |= !(A(i, j) - A(i, j) == T(0));
-    if (bad) found = true;
+    if (has_non_finite(A, j)) found = true;
   });
   return found;
+}
+
+/// LU of an item of a batch. LAPACK's pivot search may pass over a NaN, that of the tile routine does not.
+template <class T>
+int lu_item(const Tile<T>& A, int* pivots, index_t first) {
+  bool by_tile = min(A.rows, A.cols) <= tile_order;
+  for (index_t j = 0; j < A.cols && !by_tile; ++j) by_tile = has_non_finite(A, j);
+  if (by_tile) {
+    tile::PivotCandidate<Real<T>> candidate;
+    return tile::lu(alone, A, pivots, first, &candidate);
+  }
+  const int k = blas::getrf(int(A.rows), int(A.cols), A.data, int(A.col_stride), pivots);
+  for (index_t i = 0; i < min(A.rows, A.cols); ++i) pivots[i] += int(first);
+  return k;
 }
 
 }  // namespace
@@ -128,39 +146,42 @@ void HostEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
 }
 
 template <class T>
-bool HostEngine::lu_whole(Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
+bool HostEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {
   if (min(A.rows, A.cols) > tuning.whole) return false;
   if (arena_.planning()) return true;
-  const auto a = A.item(0);
-  if (has_non_finite(threads_, a))
-    return false;  // LAPACK's pivot search may pass over a NaN; the blocked driver's does not
+  if (A.count == 1 && A.possible(0) && has_non_finite(threads_, A.item(0)))
+    return false;  // a single matrix may be large: the blocked driver looks for NaN too
   set_path("lapack");
-  ThreadScope scope(threads_, false);
-  info[0] = blas::getrf(int(a.rows), int(a.cols), a.data, int(a.col_stride), pivots);
+  reset_info(A, false, info);
+  const Traced traced(*this, "lu_whole", A.rows, A.cols);
+  for_items(threads_, A.count, info, [&](index_t b) {
+    const auto a = A.item(b);
+    if (a.rows == 0 || a.cols == 0) return;
+    info[b] = A.count > 1 ? lu_item(a, pivots.item(b), 0)
+                          : blas::getrf(int(a.rows), int(a.cols), a.data, int(a.col_stride), pivots.item(b));
+  });
   return true;
 }
 
 template <class T>
-void HostEngine::lu_tile(Items<T> A, int* pivots, int* info, index_t first) {
+void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
   if (arena_.planning()) return;
-  const auto a = A.item(0);
-  int k = 0;
-  if (a.cols > tile_order && !has_non_finite(threads_, a)) {
-    ThreadScope scope(threads_, false);
-    k = blas::getrf(int(a.rows), int(a.cols), a.data, int(a.col_stride), pivots);
-    for (index_t i = 0; i < min(a.rows, a.cols); ++i) pivots[i] += int(first);
-  } else {
-    tile::PivotCandidate<Real<T>> candidate;
-    k = tile::lu(alone, a, pivots, first, &candidate);
+  ThreadScope scope(threads_, A.count > 1);
+#pragma omp parallel for schedule(dynamic) if (A.count > 1)
+  for (index_t b = 0; b < A.count; ++b) {
+    if (info[b] < 0) continue;
+    const auto a = A.item(b);
+    if (a.rows == 0 || a.cols == 0) continue;
+    const int k = lu_item(a, pivots.item(b), pivots.first);
+    if (k != 0 && info[b] == 0) info[b] = int(pivots.first) + k;
   }
-  if (k != 0 && info[0] == 0) info[0] = int(first) + k;
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                      \
-  template bool HostEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&); \
-  template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                \
-  template bool HostEngine::lu_whole<T>(Items<T>, int*, int*, const LuTuning&);       \
-  template void HostEngine::lu_tile<T>(Items<T>, int*, int*, index_t);
+#define TRIFACTOR_INSTANTIATE(T)                                                       \
+  template bool HostEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);  \
+  template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                 \
+  template bool HostEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&); \
+  template void HostEngine::lu_tile<T>(Items<T>, Pivots<int>, int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 
 }  // namespace trifactor::host

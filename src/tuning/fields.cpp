@@ -27,6 +27,10 @@ static_assert(int(Looking::Left) == 0 && int(Looking::Right) == 1, "looking_word
 
 constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::whole>("whole", 0),
+    number<&CholeskyTuning::small>("small", 0),
+    number<&CholeskyTuning::resident>("resident", 0),
+    number<&CholeskyTuning::sorted>("sorted", 0),
+    number<&CholeskyTuning::fused>("fused", 0),
     number<&CholeskyTuning::persistent>("persistent", 0),
     number<&CholeskyTuning::squares>("squares", 0),
     number<&CholeskyTuning::interleaved>("interleaved", 0),
@@ -41,6 +45,7 @@ constexpr Field lu_fields[] = {
 };
 constexpr Field solve_fields[] = {
     number<&SolveTuning::few>("few", 0),
+    number<&SolveTuning::fused>("fused", 0),
     number<&SolveTuning::invert>("invert", 0),
     number<&SolveTuning::nb>("nb", 1),
     number<&SolveTuning::halve>("halve", 1),

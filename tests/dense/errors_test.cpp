@@ -166,11 +166,10 @@ TYPED_TEST(Mistake, CholeskySolveOfWhatDoesNotFit) {
       },
       {"X.stride", "3", "overlap"});
 
-  this->expect_mistake([&] { cholesky_inverse<T>(q, Uplo::Lower, a, x); },
-                       {"cholesky_inverse", "X", "6", "2", "square"});
+  this->expect_mistake([&] { cholesky_inverse(q, Uplo::Lower, a, x); }, {"cholesky_inverse", "X", "6", "2", "square"});
   this->expect_mistake(
       [&] {
-        cholesky_inverse<T>(q, Uplo::Lower, a, {x.data, 5, 5, 5});
+        cholesky_inverse(q, Uplo::Lower, a, MatrixView<T>{x.data, 5, 5, 5});
       },
       {"cholesky_inverse", "X.rows", "5", "6"});
   this->expect_mistake([&] { cholesky_log_det(q, Uplo::Lower, a, static_cast<real_t<T>*>(nullptr)); },
@@ -215,10 +214,10 @@ TYPED_TEST(Mistake, LuOfABadMatrix) {
       },
       {"lu_solve", "X.rows", "5", "6"});
   this->expect_mistake([&] { lu_solve(q, Op::None, a, nullptr, x); }, {"lu_solve", "pivots", "null"});
-  this->expect_mistake([&] { lu_inverse<T>(q, a, pivots, x); }, {"lu_inverse", "X", "6", "2", "square"});
-  this->expect_mistake([&] { lu_inverse<T>(q, a, nullptr, a); }, {"lu_inverse", "pivots", "null"});
-  this->expect_mistake([&] { lu_det<T>(q, x, pivots, sign, log_abs); }, {"lu_det", "LU", "6", "2", "square"});
-  this->expect_mistake([&] { lu_det<T>(q, a, pivots, sign, log_abs); }, {"lu_det", "sign", "null"});
+  this->expect_mistake([&] { lu_inverse(q, a, pivots, x); }, {"lu_inverse", "X", "6", "2", "square"});
+  this->expect_mistake([&] { lu_inverse(q, a, nullptr, a); }, {"lu_inverse", "pivots", "null"});
+  this->expect_mistake([&] { lu_det(q, x, pivots, sign, log_abs); }, {"lu_det", "LU", "6", "2", "square"});
+  this->expect_mistake([&] { lu_det(q, a, pivots, sign, log_abs); }, {"lu_det", "sign", "null"});
   this->expect_mistake([&] { permutation(q, pivots, -1, pivots, 6); }, {"permutation", "k", "-1", "negative"});
   this->expect_mistake([&] { permutation(q, pivots, 7, pivots, 6); }, {"permutation", "k", "7", "6"});
   this->expect_mistake([&] { permutation(q, nullptr, 3, pivots, 6); }, {"permutation", "pivots", "null"});
@@ -236,7 +235,7 @@ TYPED_TEST(Mistake, ScratchQueriesCheckAsTheCallsDo) {
         (void)cholesky_solve_scratch(q, Uplo::Lower, a, View{x.data, 5, 2, 5});
       },
       {"cholesky_solve_scratch", "X.rows", "5"});
-  this->expect_mistake([&] { (void)cholesky_inverse_scratch<TypeParam>(q, Uplo::Lower, a, x); },
+  this->expect_mistake([&] { (void)cholesky_inverse_scratch(q, Uplo::Lower, a, x); },
                        {"cholesky_inverse_scratch", "X", "square"});
   this->expect_mistake([&] { (void)lu_scratch(q, View{a.data, 6, 6, 1}); }, {"lu_scratch", "A.ld", "1"});
   this->expect_mistake(

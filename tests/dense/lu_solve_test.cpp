@@ -19,14 +19,14 @@ class LuSolve : public DeviceTest {
     DeviceArray<int> pivots(q, lu.pivots);
     DeviceArray<T> sign(q, 1, T(garbage));
     DeviceArray<real_t<T>> log_abs(q, 1, real_t<T>(garbage));
-    lu_det<T>(q, F.view(), pivots.data(), sign.data(), log_abs.data());
+    lu_det(q, F.view(), pivots.data(), sign.data(), log_abs.data());
     q.sync();
     return {sign.download()[0], log_abs.download()[0]};
   }
   HostMatrix<T> inverse(const Factored<T>& lu, const HostMatrix<T>& X, const int* told = nullptr) {
     DeviceMatrix<T> F(q, lu.F), result(q, X);
     DeviceArray<int> pivots(q, lu.pivots), info(q, 1, told ? *told : 0);
-    lu_inverse<T>(q, F.view(), pivots.data(), result.view(), told ? info.data() : nullptr);
+    lu_inverse(q, F.view(), pivots.data(), result.view(), told ? info.data() : nullptr);
     q.sync();
     return result.download();
   }

@@ -12,7 +12,7 @@ class CholeskySolve : public DeviceTest {
   HostMatrix<T> inverse(Uplo uplo, const HostMatrix<T>& F, const HostMatrix<T>& X, const int* told = nullptr) {
     DeviceMatrix<T> L(q, F), result(q, X);
     DeviceArray<int> info(q, 1, told ? *told : 0);
-    cholesky_inverse<T>(q, uplo, L.view(), result.view(), told ? info.data() : nullptr);
+    cholesky_inverse(q, uplo, L.view(), result.view(), told ? info.data() : nullptr);
     q.sync();
     EXPECT_TRUE(same_bits(L.download(), F)) << "the inverse wrote to the factor";
     return result.download();

@@ -146,7 +146,7 @@ TYPED_TEST(SolveWays, Inverses) {
       DeviceMatrix<T> X(this->q, A);
       for (Uplo uplo : both_uplos) {
         DeviceMatrix<T> L(this->q, factor_cholesky(this->q, uplo, A).F);
-        cholesky_inverse<T>(this->q, uplo, L.view(), X.view(), nullptr, {.tuning = way.tuning});
+        cholesky_inverse(this->q, uplo, L.view(), X.view(), nullptr, {.tuning = way.tuning});
         this->expect_path(way, n);
         this->q.sync();
         EXPECT_LT(inverse_ratio(A, X.download()), threshold) << name(uplo);
@@ -154,7 +154,7 @@ TYPED_TEST(SolveWays, Inverses) {
       }
       DeviceMatrix<T> F(this->q, lu.F);
       DeviceArray<int> pivots(this->q, lu.pivots);
-      lu_inverse<T>(this->q, F.view(), pivots.data(), X.view(), nullptr, {.tuning = way.tuning});
+      lu_inverse(this->q, F.view(), pivots.data(), X.view(), nullptr, {.tuning = way.tuning});
       this->expect_path(way, n);
       this->q.sync();
       EXPECT_LT(inverse_ratio(G, X.download()), threshold);

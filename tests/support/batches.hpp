@@ -83,6 +83,96 @@ std::vector<real_t<T>> log_det(Queue& q, Kind kind, Uplo uplo, const FactoredIte
   return result.download();
 }
 
+/// f(view, view) with the views of this kind.
+template <class T, class F>
+void as(Kind kind, const DeviceBatch<T>& a, const DeviceBatch<T>& b, F f) {
+  if (kind == Kind::Strided)
+    f(a.strided(), b.strided());
+  else if (kind == Kind::Pointers)
+    f(a.pointers(), b.pointers());
+  else
+    f(a.ragged(), b.ragged());
+}
+
+template <class T>
+struct LuItems {
+  Items<T> F;
+  std::vector<std::vector<int>> pivots;
+  std::vector<int> info;
+  std::string path;
+};
+
+/// The pivots of all items as the library stores them, with garbage where an item has none, and one more behind.
+template <class T>
+std::vector<int> joined_pivots(const LuItems<T>& lu) {
+  index_t m = 0, n = 0;
+  for (const auto& F : lu.F) m = std::max(m, F.rows), n = std::max(n, F.cols);
+  std::vector<int> all(std::size_t(std::min(m, n)) * lu.F.size() + 1, garbage);
+  for (std::size_t i = 0; i < lu.F.size(); ++i)
+    std::copy(lu.pivots[i].begin(), lu.pivots[i].end(), all.begin() + index_t(i) * std::min(m, n));
+  return all;
+}
+template <class T>
+std::vector<std::vector<int>> split_pivots(const Items<T>& A, const std::vector<int>& all) {
+  LuItems<T> expected{A, std::vector<std::vector<int>>(A.size()), {}, ""};
+  const index_t stride = A.empty() ? 0 : index_t(all.size() - 1) / index_t(A.size());
+  for (std::size_t i = 0; i < A.size(); ++i) {
+    const auto first = all.begin() + index_t(i) * stride;
+    expected.pivots[i].assign(first, first + std::min(A[i].rows, A[i].cols));
+  }
+  EXPECT_EQ(joined_pivots(expected), all) << "wrote where an item has no pivots";
+  return expected.pivots;
+}
+
+template <class T>
+LuItems<T> factor_lu(Queue& q, Kind kind, const Items<T>& A, const LuOptions& options = {}) {
+  DeviceBatch<T> batch(q, A);
+  DeviceArray<int> info(q, index_t(A.size()) + 1, garbage);  // one more than is written
+  DeviceArray<int> pivots(q, joined_pivots(LuItems<T>{A, std::vector<std::vector<int>>(A.size()), {}, ""}));
+  as(kind, batch, [&](auto view) { lu(q, view, pivots.data(), info.data(), options); });
+  LuItems<T> result{{}, {}, {}, testing::path_taken()};
+  q.sync();
+  result.F = batch.download(), result.info = info.download();
+  EXPECT_EQ(result.info.back(), garbage) << "wrote behind info";
+  result.info.pop_back();
+  result.pivots = split_pivots(A, pivots.download());
+  for (std::size_t i = 0; i < A.size(); ++i)
+    if (!same_frame(A[i], result.F[i])) ADD_FAILURE() << "wrote outside item " << i;
+  return result;
+}
+
+template <class T>
+Items<T> solve_lu(Queue& q, Kind kind, Op op, const LuItems<T>& A, const Items<T>& B) {
+  DeviceBatch<T> LU(q, A.F), X(q, B);
+  DeviceArray<int> info(q, A.info), pivots(q, joined_pivots(A));
+  as(kind, LU, X, [&](auto lu, auto x) { lu_solve(q, op, lu, pivots.data(), x, info.data()); });
+  q.sync();
+  const auto result = X.download(), F = LU.download();
+  for (std::size_t i = 0; i < B.size(); ++i) {
+    if (!same_frame(B[i], result[i])) ADD_FAILURE() << "wrote outside item " << i;
+    if (!same_bits(F[i], A.F[i])) ADD_FAILURE() << "wrote to the factors of item " << i;
+  }
+  return result;
+}
+
+/// Every item's ratio is below the threshold, its info is 0 and its pivots are the largest of their columns.
+template <class T>
+void expect_right(const Items<T>& A, const LuItems<T>& result) {
+  // Pivots are the largest in |re| + |im|, which is at most sqrt(2) times the modulus.
+  const double bound = (ComplexScalar<T> ? std::sqrt(2.0) : 1.0) + 30 * eps<T>;
+  ASSERT_EQ(result.info.size(), A.size());
+  for (std::size_t b = 0; b < A.size(); ++b) {
+    const auto& F = result.F[b];
+    SCOPED_TRACE(::testing::Message() << "item " << b << ": " << F.rows << " x " << F.cols);
+    ASSERT_EQ(result.info[b], 0);
+    for (index_t k = 0; k < index_t(result.pivots[b].size()); ++k)
+      ASSERT_TRUE(result.pivots[b][k] > k && result.pivots[b][k] <= F.rows) << "pivot " << result.pivots[b][k];
+    ASSERT_LT(lu_ratio(A[b], F, result.pivots[b]), threshold);
+    for (index_t j = 0; j < std::min(F.rows, F.cols); ++j)
+      for (index_t i = j + 1; i < F.rows; ++i) ASSERT_LE(double(std::abs(F(i, j))), bound) << i << ',' << j;
+  }
+}
+
 /// 2 sum log of the factor's diagonal.
 template <class T>
 double log_det_of(const HostMatrix<T>& F) {

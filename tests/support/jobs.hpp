@@ -110,9 +110,9 @@ template <class T>
 Job cholesky_inverse_job(Queue& q, Random& random, const char* name, Uplo uplo, index_t n) {
   auto d = std::make_shared<CholeskyData<T>>(q, random, uplo, n, n);
   return prepared({name, [d] { d->renew(true); },
-                   [d] { cholesky_inverse<T>(d->q, d->uplo, d->L.view(), d->X.view(), d->info.data()); },
+                   [d] { cholesky_inverse(d->q, d->uplo, d->L.view(), d->X.view(), d->info.data()); },
                    [d] { EXPECT_LT(inverse_ratio(d->A, d->X.download()), threshold); },
-                   [d] { return cholesky_inverse_scratch<T>(d->q, d->uplo, d->L.view(), d->X.view()); }});
+                   [d] { return cholesky_inverse_scratch(d->q, d->uplo, d->L.view(), d->X.view()); }});
 }
 
 template <class T>
@@ -203,7 +203,7 @@ template <class T>
 Job lu_inverse_job(Queue& q, Random& random, const char* name, index_t n) {
   auto d = std::make_shared<LuData<T>>(q, random, n, n);
   return prepared({name, [d] { d->renew(true); },
-                   [d] { lu_inverse<T>(d->q, d->F.view(), d->pivots.data(), d->X.view(), d->info.data()); },
+                   [d] { lu_inverse(d->q, d->F.view(), d->pivots.data(), d->X.view(), d->info.data()); },
                    [d] { EXPECT_LT(inverse_ratio(d->A, d->X.download()), threshold); }});
 }
 
@@ -211,7 +211,7 @@ template <class T>
 Job lu_det_job(Queue& q, Random& random, const char* name, index_t n) {
   auto d = std::make_shared<LuData<T>>(q, random, n, 1);
   return prepared({name, [d] { d->renew(true); },
-                   [d] { lu_det<T>(d->q, d->F.view(), d->pivots.data(), d->sign.data(), d->log_abs.data()); },
+                   [d] { lu_det(d->q, d->F.view(), d->pivots.data(), d->sign.data(), d->log_abs.data()); },
                    [d] {
                      double sum = 0;
                      for (index_t k = 0; k < d->n; ++k) sum += std::log(std::abs(widen(d->host.F(k, k))));
@@ -228,6 +228,117 @@ Job permutation_job(Queue& q, Random& random, const char* name, index_t n) {
                      const auto p = d->p.download();
                      const auto PA = interchange(d->A, d->host.pivots);
                      for (index_t i = 0; i < d->n; ++i) ASSERT_EQ(PA(i, 0), d->A(p[i], 0)) << i;
+                   }});
+}
+
+/// A batch of general items that is factored, or factored and solved, or inverted from its factors.
+enum class LuCall { Factor, FactorSolve, Solve, Inverse };
+template <class T>
+Job lu_batch_job(Queue& q, Random& random, const char* name, Kind kind, LuCall call, index_t count, index_t n,
+                 index_t rhs, const LuOptions& options = {}) {
+  struct Data {
+    Items<T> A, B;
+    LuItems<T> host;
+    std::unique_ptr<DeviceBatch<T>> F, X;
+    std::unique_ptr<DeviceArray<int>> info, pivots;
+  };
+  const bool factored = call == LuCall::Solve || call == LuCall::Inverse;
+  auto d = std::make_shared<Data>();
+  for (index_t i = 0; i < count; ++i) {
+    const index_t own = kind == Kind::Ragged ? n - i % n : n;
+    d->A.push_back(HostMatrix<T>(own, own));
+    d->B.push_back(HostMatrix<T>(own, call == LuCall::Inverse ? own : rhs));
+  }
+  d->F = std::make_unique<DeviceBatch<T>>(q, d->A), d->X = std::make_unique<DeviceBatch<T>>(q, d->B);
+  d->info = std::make_unique<DeviceArray<int>>(q, count, garbage);
+  d->pivots = std::make_unique<DeviceArray<int>>(q, count * n + 1, garbage);
+  const auto renew = [d, &random, kind, factored, count, n] {
+    for (auto& A : d->A) A = random_matrix<T>(random, A.rows, A.rows);
+    for (auto& B : d->B) B = random_matrix<T>(random, B.rows, B.cols);
+    if (factored) d->host = factor_lu(host_queue(), kind, d->A);
+    d->F->upload(factored ? d->host.F : d->A), d->X->upload(d->B);
+    d->info->upload(std::vector<int>(count, factored ? 0 : garbage));
+    d->pivots->upload(factored ? joined_pivots(d->host) : std::vector<int>(count * n + 1, garbage));
+  };
+  const auto run = [d, &q, kind, call, options] {
+    as(kind, *d->F, *d->X, [&](auto f, auto x) {
+      if (call == LuCall::Factor) lu(q, f, d->pivots->data(), d->info->data(), options);
+      if (call == LuCall::FactorSolve) lu_factor_solve(q, f, d->pivots->data(), x, d->info->data(), options);
+      if (call == LuCall::Solve) lu_solve(q, Op::None, f, d->pivots->data(), x, d->info->data());
+      if (call == LuCall::Inverse) lu_inverse(q, f, d->pivots->data(), x, d->info->data());
+    });
+  };
+  const auto check = [d, call, factored] {
+    const auto F = d->F->download(), X = d->X->download();
+    const auto pivots = split_pivots(d->A, d->pivots->download());
+    for (std::size_t i = 0; i < d->A.size(); ++i) {
+      const double ratio = call == LuCall::Factor    ? 0
+                           : call == LuCall::Inverse ? inverse_ratio(d->A[i], X[i])
+                                                     : solve_ratio(Op::None, d->A[i], X[i], d->B[i]);
+      ASSERT_LT(ratio, threshold) << "item " << i;
+      ASSERT_LT(factored ? 0 : lu_ratio(d->A[i], F[i], pivots[i]), threshold) << "item " << i;
+    }
+  };
+  const auto scratch = [d, &q, kind, call, options] {
+    std::size_t bytes = 0;
+    as(kind, *d->F, *d->X, [&](auto f, auto x) {
+      bytes = call == LuCall::Factor        ? lu_scratch(q, f, options)
+              : call == LuCall::FactorSolve ? lu_factor_solve_scratch(q, f, x, options)
+                                            : lu_solve_scratch(q, Op::None, f, x);
+    });
+    return bytes;
+  };
+  return prepared({name, renew, run, check, scratch});
+}
+
+/// Items of which some are indefinite: factored and solved with a shift where it is needed.
+template <class T>
+Job shift_job(Queue& q, Random& random, const char* name, Kind kind, index_t n) {
+  struct Data {
+    Items<T> A, B;
+    std::unique_ptr<DeviceBatch<T>> F, X;
+    std::unique_ptr<DeviceArray<int>> info;
+    std::unique_ptr<DeviceArray<double>> used;
+    CholeskyOptions options;
+  };
+  auto d = std::make_shared<Data>();
+  d->A = Items<T>(5, HostMatrix<T>(n, n)), d->B = Items<T>(5, HostMatrix<T>(n, 2));
+  d->F = std::make_unique<DeviceBatch<T>>(q, d->A), d->X = std::make_unique<DeviceBatch<T>>(q, d->B);
+  d->info = std::make_unique<DeviceArray<int>>(q, 5, garbage);
+  d->used = std::make_unique<DeviceArray<double>>(q, 5, 0.0);
+  d->options.shift_on_failure = {.tries = 3, .first = 1e-2, .used = d->used->data()};
+  const auto renew = [d, &random, n] {
+    for (std::size_t i = 0; i < 5; ++i) {
+      std::vector<double> values(n, 1.0);
+      values[0] = i % 2 ? -0.05 : 1;
+      d->A[i] = with_eigenvalues<T>(random, values), d->B[i] = random_matrix<T>(random, n, 2);
+    }
+    d->F->upload(d->A), d->X->upload(d->B), d->info->upload(std::vector<int>(5, garbage));
+  };
+  return prepared({name, renew,
+                   [d, &q, kind] {
+                     as(kind, *d->F, *d->X, [&](auto f, auto x) {
+                       cholesky_factor_solve(q, Uplo::Lower, f, x, d->info->data(), d->options);
+                     });
+                   },
+                   [d, n] {
+                     const auto F = d->F->download(), X = d->X->download();
+                     const auto used = d->used->download();
+                     EXPECT_EQ(d->info->download(), std::vector<int>(5, 0));
+                     for (std::size_t i = 0; i < 5; ++i) {
+                       EXPECT_EQ(used[i] != 0, i % 2 != 0) << "item " << i;
+                       auto A = d->A[i];
+                       for (index_t j = 0; j < n; ++j) A(j, j) += T(real_t<T>(used[i]));
+                       ASSERT_LT(cholesky_ratio(A, F[i], Uplo::Lower), threshold) << "item " << i;
+                       ASSERT_LT(solve_ratio(Op::None, A, X[i], d->B[i]), threshold) << "item " << i;
+                     }
+                   },
+                   [d, &q, kind] {
+                     std::size_t bytes = 0;
+                     as(kind, *d->F, *d->X, [&](auto f, auto x) {
+                       bytes = cholesky_factor_solve_scratch(q, Uplo::Lower, f, x, d->options);
+                     });
+                     return bytes;
                    }});
 }
 
@@ -275,6 +386,19 @@ void for_every_job(Random& random, F f) {
   f([&](Queue& q) { return lu_inverse_job<T>(q, random, "lu_inverse, small", 20); });
   f([&](Queue& q) { return lu_inverse_job<T>(q, random, "lu_inverse, larger", 160); });
   f([&](Queue& q) { return lu_det_job<T>(q, random, "lu_det", 70); });
+  for (Kind kind : all_kinds) {
+    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu, batch", kind, LuCall::Factor, 9, 20, 1); });
+    f([&](Queue& q) {
+      return lu_batch_job<T>(q, random, "lu, batch, blocked", kind, LuCall::Factor, 4, 40, 1,
+                             {.tuning = "whole=0 nb=8 leaf=3"});
+    });
+    f([&](Queue& q) {
+      return lu_batch_job<T>(q, random, "lu_factor_solve, batch", kind, LuCall::FactorSolve, 5, 70, 2);
+    });
+    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu_solve, batch", kind, LuCall::Solve, 5, 40, 3); });
+    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu_inverse, batch", kind, LuCall::Inverse, 5, 40, 0); });
+    f([&](Queue& q) { return shift_job<T>(q, random, "cholesky_factor_solve with a shift, batch", kind, 24); });
+  }
   f([&](Queue& q) { return permutation_job<T>(q, random, "permutation", 70); });
 }
 

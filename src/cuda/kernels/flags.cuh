@@ -15,6 +15,13 @@ __device__ inline void add_release(int* p, int v) {
   asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
 
+/// Releases and acquires; returns what was there.
+__device__ inline int add_both(int* p, int v) {
+  int before;
+  asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], %2;" : "=r"(before) : "l"(p), "r"(v) : "memory");
+  return before;
+}
+
 /// Waits until *p >= wanted; what was written before that is then visible to the caller, and to those that a barrier
 /// lets go on after it. One thread of a block waits at a time: more would only crowd the flag.
 __device__ inline int wait_for(const int* p, int wanted) {

@@ -3,19 +3,24 @@
 
 #include <cuda/kernels/async.cuh>
 #include <cuda/kernels/flags.cuh>
+#include <cuda/kernels/message.cuh>
 #include <cuda/kernels/mma.cuh>
 #include <cuda/kernels.hpp>
 
 namespace trifactor::cuda {
 
-/// What blocks tell each other, in global memory, zero at the start.
+/// What blocks tell each other, in global memory. Zero at the start, and left so.
 struct GridFlags {
   int* ticket;    // the next piece to be taken
+  int* finished;  // blocks that are
   int* final;     // of each tile row: its tiles, from the left, that are final, in shares of 8 rows
   int* factored;  // of each tile column: 16-column blocks of its diagonal tile that are final, with their inverses
-  int* handed;    // of each tile row: warps that have handed the last tile before the diagonal to the chain
-  int* handed_diagonal;
 };
+
+template <class I>
+TF_HD constexpr I grid_flag_count(I tiles) {
+  return 2 + 2 * (tiles + 1);
+}
 
 template <class T>
 struct GridShape {
@@ -56,6 +61,7 @@ struct Grid {
   bool aligned;  // every column, or row, starts at a multiple of 16 bytes
   bool squares;  // pieces are 2 x 2 tiles where they can be
   bool resets;   // info, to 0
+  T* messages;   // tiles on their way to or from the chain
   T* inverses;   // of each 16 x 16 diagonal block, (16, 16) without padding
   GridFlags flags;
   int* info;
@@ -92,6 +98,46 @@ struct Grid {
   template <int threads = Shape::threads>
   __device__ void fetch_tile(T* S, int i, int j, int rank = int(threadIdx.x)) const {
     fetch_columns<edge, threads>(S, i, j, 0, rank);
+  }
+  /// The last two tiles of row i go to the chain without flags. The chain clears what it received. A place serves again two
+  /// rows further down: whoever writes there knows of a tile that the chain made final after it had cleared.
+  enum Letter { last, diagonal, letters };
+  static constexpr int letter_size = edge * edge, messages_size = 2 * letters * letter_size;
+  __device__ T* message(Letter letter, int i) const { return messages + (2 * letter + i % 2) * letter_size; }
+  __device__ void clear_messages() const {
+    for (int t = int(threadIdx.x); t < messages_size; t += Shape::threads) Message<T>::clear(messages + t);
+  }
+  /// The entry at row r and column c of the tile.
+  __device__ void send(Letter letter, int i, int r, int c, T v) const {
+    Message<T>::store(message(letter, i) + c * edge + r, v);
+  }
+  /// Columns [col, col + 16) of 8 N rows, from a fragment that holds them transposed. By one warp.
+  template <int N>
+  __device__ void send(Letter letter, int i, int row, int col, const Fragment<T, N>& x) const {
+    x.for_each([&](int c, int r, T v) { send(letter, i, row + r, col + c, v); });
+  }
+  /// The part of one of `threads` threads in S := the tile, which it waits for.
+  template <int threads>
+  __device__ void receive(Letter letter, int i, T* S, int rank) const {
+    using M = Message<T>;
+    constexpr int step = threads / edge, count = min(edge / step, 32);  // so many at once
+    const int r = rank % edge;
+#pragma unroll 1
+    for (int c = rank / edge; c < edge; c += count * step) {
+      T* from = message(letter, i) + c * edge + r;
+  T v[count];
+      for (;;) {
+#pragma unroll
+        for (int q = 0; q < count; ++q) v[q] = M::load(from + q * step * edge);
+        if (M::all_solved(v)) break;
+        while (!M::all_solved({M::load(from + (count - 1) * step * edge)})) __nanosleep(20);  // more would crowd the memory
+      }
+#pragma unroll
+      for (int q = 0; q < count; ++q) {
+        M::clear(from + q * step * edge);
+        S[(c + q * step) * ld + r] = v[q];
+      }
+    }
   }
   __device__ T* inverse(int k, int b) const { return inverses + (index_t(k) * Shape::blocks + b) * 256; }
   /// Inverses [first, first + count) of diagonal tile k.
@@ -170,9 +216,9 @@ struct BlockFetch {
   }
 };
 
-/// Columns [col, col + 16 B) of 8 N rows go to global memory, from fragments that hold them transposed. By one warp.
-template <class T, bool down, int N, int B>
-__device__ void store_strip(const Grid<T, down>& g, const Fragment<T, N> (&x)[B], int row, int col) {
+/// Columns [col, col + 16) of 8 N rows go to global memory, from a fragment that holds them transposed. By one warp.
+template <class T, bool down, int N>
+__device__ void store_fragment(const Grid<T, down>& g, const Fragment<T, N>& x, int row, int col) {
   using F = Fragment<T, N>;
   const int r0 = row + F::lane_col();
   const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
@@ -180,24 +226,24 @@ __device__ void store_strip(const Grid<T, down>& g, const Fragment<T, N> (&x)[B]
   if constexpr (tensor<T> && down && sizeof(T) == 8)  // two rows are 16 bytes
     if (g.aligned && row + 8 * N <= g.n) {
 #pragma unroll
-      for (int b = 0; b < B; ++b)
+      for (int h = 0; h < 4; h += 2, p += 8 * cs)
 #pragma unroll
-        for (int h = 0; h < 4; h += 2, p += 8 * cs)
-#pragma unroll
-          for (int s = 0; s < N; ++s)
-            *reinterpret_cast<EntryVector<T, 2>*>(p + 8 * s) = {{x[b].get(s, h), x[b].get(s, h + 1)}};
+        for (int s = 0; s < N; ++s)
+          *reinterpret_cast<EntryVector<T, 2>*>(p + 8 * s) = {{x.get(s, h), x.get(s, h + 1)}};
       return;
     }
 #pragma unroll
-  for (int b = 0; b < B; ++b) {
+  for (int e = 0; e < 4; ++e) {
+    T* q = p + F::down(e) * cs + F::right(e) * rs;
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      T* q = p + (16 * b + F::down(e)) * cs + F::right(e) * rs;
-#pragma unroll
-      for (int s = 0; s < N; ++s)
-        if (r0 + F::right(e) + 8 * s < g.n) q[8 * s * rs] = x[b].get(s, e);
-    }
+    for (int s = 0; s < N; ++s)
+      if (r0 + F::right(e) + 8 * s < g.n) q[8 * s * rs] = x.get(s, e);
   }
+}
+template <class T, bool down, int N, int B>
+__device__ void store_strip(const Grid<T, down>& g, const Fragment<T, N> (&x)[B], int row, int col) {
+#pragma unroll
+  for (int b = 0; b < B; ++b) store_fragment(g, x[b], row, col + 16 * b);
 }
 
 /// The entries of a product at rows from `row` and columns from `col` on, from or to global memory.

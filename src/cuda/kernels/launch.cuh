@@ -9,6 +9,12 @@ namespace trifactor::cuda {
 /// Blocks of a grid that covers `count` items; kernels loop over items with the grid's size as their step.
 inline unsigned grid_for(index_t count) { return unsigned(min(count, index_t(1) << 30)); }
 
+/// Strips of columns that blocks share: one block takes all of an item where there are many items.
+inline unsigned strips_for(index_t count, index_t strips) {
+  constexpr index_t enough = 132 * 16;  // blocks
+  return unsigned(max(index_t(1), min(strips, min(ceil_div(enough, count), index_t(65535)))));
+}
+
 template <class... P, class... A>
 void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std::size_t shared_bytes, A... arguments) {
   constexpr std::size_t always_granted = 48u << 10;

@@ -15,7 +15,7 @@ template <class T>
 struct Message {
   using Word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
   static constexpr int words = int(sizeof(T) / sizeof(Word));  // of an entry
-  static constexpr Word unsolved = ~Word(0);
+  static constexpr Word unsolved = ~Word(0), lowest = unsolved << (8 * (sizeof(Word) - 4));
 
   __device__ static Word load(const Word* p) {
     Word w;
@@ -25,18 +25,45 @@ struct Message {
       asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(w) : "l"(p) : "memory");
     return w;
   }
-  /// A NaN that happens to look unsolved becomes its neighbour.
+  __device__ static T load(const T* p) {
+    Word w[words];
+#pragma unroll
+    for (int i = 0; i < words; ++i) w[i] = load(reinterpret_cast<const Word*>(p) + i);
+    T x;
+    memcpy(&x, w, sizeof(T));
+    return x;
+  }
+  /// Whether all words of loaded entries had been written.
+  template <int n>
+  __device__ static bool all_solved(const T (&x)[n]) {
+    unsigned most = 0;  // upper halves of words: of those, only `unsolved` is all ones
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      Word w[words];
+      memcpy(w, &x[i], sizeof(T));
+#pragma unroll
+      for (int j = 0; j < words; ++j) most = max(most, unsigned(w[j] >> (8 * (sizeof(Word) - 4))));
+    }
+    return most != ~0u;
+  }
+  __device__ static void store(Word* p, Word w) {
+    if constexpr (sizeof(Word) == 4)
+      asm volatile("st.relaxed.gpu.global.b32 [%0], %1;" ::"l"(p), "r"(w) : "memory");
+    else
+      asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(p), "l"(w) : "memory");
+  }
+  /// A NaN that looks unsolved in its upper half becomes its neighbour.
   __device__ static void store(T* p, T x) {
     Word w[words];
     memcpy(w, &x, sizeof(T));
 #pragma unroll
-    for (int i = 0; i < words; ++i) {
-      const Word v = w[i] == unsolved ? unsolved - 1 : w[i];
-      if constexpr (sizeof(Word) == 4)
-        asm volatile("st.relaxed.gpu.global.b32 [%0], %1;" ::"l"(reinterpret_cast<Word*>(p) + i), "r"(v) : "memory");
-      else
-        asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(reinterpret_cast<Word*>(p) + i), "l"(v) : "memory");
-    }
+    for (int i = 0; i < words; ++i)
+      store(reinterpret_cast<Word*>(p) + i, w[i] >= lowest ? lowest - 1 : w[i]);
+  }
+  /// Back to what it was before.
+  __device__ static void clear(T* p) {
+#pragma unroll
+    for (int i = 0; i < words; ++i) store(reinterpret_cast<Word*>(p) + i, unsolved);
   }
 };
 

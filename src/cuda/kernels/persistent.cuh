@@ -52,110 +52,101 @@ __device__ void publish(const Grid<T, down>& g, const T* P, const T* inverses, i
   if (lane == 0) store_release(g.flags.factored + k, b + 1);
 }
 
-/// The chain. Tiles in shared memory: P is (k, k), X is (k+1, k), D is (k+1, k+1). Warp 0 factors while others update,
-/// some fetch the next tiles and warp 7 makes known what is final. Nobody competes with warp 0 in its part of
-/// the multiprocessor, so that warp 4 does next to nothing.
+/// The chain. Tiles in shared memory: P is (k, k), W is (k, k-1), X is (k+1, k), D is (k+1, k+1). Warp 0 factors P while
+/// others update it, and receive X in the last step of that. Then four warps solve X while two receive D. Warp 7 makes
+/// known what is final. Nobody competes with warp 0 in its part of the multiprocessor, so that warp 4 does next to
+/// nothing. What the chain waits for depends on diagonal tiles before k only, which are known.
 template <class T, bool down>
 __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, T* inverses) {
   using Shape = GridShape<T>;
-  constexpr int ld = Shape::ld, blocks = Shape::blocks, edge = Shape::edge, strips_each = edge / 32;
-  static_assert(3 * Shape::tile_size + FactorScratch<T>::size <= Shape::shared_size);
-  __shared__ int arrived[2];  // warps that have handed tile (k+1, k) over, as seen in step b, at b % 2
-  T *P = shared, *X = P + Shape::tile_size, *D = X + Shape::tile_size;
-  const FactorScratch<T> scratch(D + Shape::tile_size);
+  using G = Grid<T, down>;
+  constexpr int ld = Shape::ld, blocks = Shape::blocks, edge = Shape::edge, tile = Shape::tile_size;
+  constexpr int strips = Shape::shares / 4;  // of X, to each of four warps
+  static_assert(4 * tile + FactorScratch<T>::size <= Shape::shared_size);
+  T *P = shared, *W = P + tile, *X = W + tile, *D = X + tile;
+  const FactorScratch<T> scratch(D + tile);
   const int tiles = g.tiles(), rank = int(threadIdx.x), warp = rank / 32, lane = rank % 32;
-  const bool asks = warp == 2 || warp == 3 || warp == 5 || warp == 6;  // for X; warps 5 and 6 for D
-  const auto complete = [&](T* S, int k) {  // beyond the last column lies the identity
+  const int hand = warp < 4 ? warp - 1 : warp - 2;  // of those that update: not warps 0, 4 and 7
+  const auto complete = [&](T* S, int k) {          // beyond the last column lies the identity
     const int r = g.n - k * edge + rank;
     if (r < edge) S[r * (ld + 1)] = T(1);
   };
   if (g.resets && rank == 0) *g.info = 0;
+  g.clear_messages();
   scratch.fill();
   g.fetch_tile(P, 0, 0);
-  if (tiles > 1) g.fetch_tile(X, 1, 0);
+  if (tiles > 1) g.fetch_tile(X, 1, 0), g.fetch_tile(D, 1, 1);
   copy_commit();
   copy_wait<0>();
   __syncthreads();  // the first tiles are there
   complete(P, 0);
   __syncthreads();  // with the diagonal
+#pragma unroll 1
   for (int k = 0; k < tiles; ++k) {
     const bool more = k + 1 < tiles;
-    bool asked = k == 0 || !more;  // for tile (k+1, k)
     int failed = 0;
+#pragma unroll 1
     for (int b = 0; b < blocks; ++b) {
       T* B = P + 16 * b * (ld + 1);  // block (b, b)
       T* Z = B - 16 * ld;            // (b, b-1), solved
-      T* inverse = inverses + b * InverseShape<T>::next;
-      const auto from_x = [&](int i, int j) {
-        update_block<T, edge>(P + 16 * i + 16 * j * ld, X + 16 * i, X + 16 * j);
+      const auto from_w = [&](int i, int j) {
+        update_block<T, edge>(P + 16 * i + 16 * j * ld, W + 16 * i, W + 16 * j);
       };
       const auto from_z = [&](int i, int j) { update_block<T, 16>(B + 16 * i + 16 * j * ld, Z + 16 * i, Z + 16 * j); };
-      const bool ask = b > 1 && !asked && arrived[(b + 1) % 2] == Shape::warps;  // the old one is free then
-      asked = asked || ask;
       if (warp == 0) {
         if (b > 0) from_z(0, 0);
-        else if (k > 0) from_x(0, 0);
+        else if (k > 0) from_w(0, 0);
         __syncwarp();  // the block is up to date
+        T* inverse = inverses + b * InverseShape<T>::next;
         int at = factor_block<false>(B, inverse, scratch);
         if (at < 0) at = factor_block_carefully(B, inverse, scratch);
         if (at != 0 && failed == 0) failed = 16 * b + at;
       } else if (warp == 4) {
-        if (lane == 0 && b == 0 && k > 0) add_release(g.flags.final + k, Shape::shares);  // tile (k, k-1)
-      } else {
-        if (warp == 7 && b > 0) publish(g, P, inverses, k, b - 1);
-        if (asks && ask) g.template fetch_tile<128>(X, k + 1, k, rank - (warp < 4 ? 2 : 3) * 32), copy_commit();
-        // Not warp 4, which shares the part of the multiprocessor that warp 0 runs in: tensor-core products there would
-        // hold up its arithmetic tenfold. Not warp 7, which waits for memory. What the old X brings to columns that are
+        if (b == 0 && k > 0 && lane == 0) add_release(g.flags.final + k, Shape::shares);  // tile (k, k-1)
+      } else if (warp == 7) {
+        if (b > 0) publish(g, P, inverses, k, b - 1);
+      } else if (b > 0 || k > 0) {
+        // Tensor-core products by warp 4 would hold up the arithmetic of warp 0 tenfold. What W brings to columns that are
         // not wanted yet is subtracted one step later.
-        const int part = warp < 4 ? warp - 1 : warp - 2;
-        if (part < 5)
-          for (int i = 1, block = 0; i < blocks - b; ++i)
-            for (int j = 0; j <= i; ++j) {
-              const bool at_once = j == 0 || i == 1;
-              if (b == 0 && k > 0 && at_once && block++ % 5 == part) from_x(i, j);
-              if (b > 0 && block++ % 5 == part) {
-                if (b == 1 && k > 0) from_x(i + 1, j + 1), __syncwarp();
-                from_z(i, j);
-              }
-            }
-        if (warp == 5 && lane == 0 && !asked) arrived[b % 2] = load_acquire(g.flags.handed + k + 1);
+        int turn = hand;
+#pragma unroll 1
+        for (int i = 1; i < blocks - b; ++i)
+#pragma unroll 1
+          for (int j = 0; j <= i; ++j) {
+            if (b == 0 && i + j > 3) continue;
+            if (turn-- > 0) continue;
+            turn = 4;
+            if (b == 0) from_w(i, j);
+            if (b == 1 && k > 0 && i + j > 1) from_w(i + 1, j + 1), __syncwarp();
+            if (b > 0) from_z(i, j);
+          }
+        if (b == blocks - 1 && k > 0 && more && hand > 0)
+          g.template receive<128>(G::last, k + 1, X, (hand - 1) * 32 + lane);
       }
-      __syncthreads();  // block (b, b) is factored, the others are up to date
-      const int strips = 2 * (blocks - 1 - b);
-      if (strips == 0) break;
-      if (warp < strips) solve_block(B + 16 + 8 * warp, InverseShape<T>::operand(inverses, b));
+      __syncthreads();  // block (b, b) is factored, the others are up to date; in the end, X is here
+      const int below = 2 * (blocks - 1 - b);
+      if (below == 0) break;
+      if (warp < below) solve_block(B + 16 + 8 * warp, InverseShape<T>::operand(inverses, b));
       __syncthreads();  // its columns are solved
     }
     if (failed != 0 && rank == 0 && *g.info == 0) *g.info = int(g.first + index_t(k) * edge) + failed;
-    // Tiles may be waited for only when tile k is known: who hands them over may need it.
-    const bool wait = !asked && arrived[(blocks + 1) % 2] != Shape::warps;
-    if (wait || !more) {
-      if (warp == 7) publish(g, P, inverses, k, blocks - 1);
-      if (!more) break;
-      if (warp == 0) wait_for_all(g.flags.handed + k + 1, Shape::warps);
-      __syncthreads();  // tile (k+1, k) is there to be fetched
-    }
-    if (!asked) g.fetch_tile(X, k + 1, k), copy_commit();
-    copy_wait<0>();
-    __syncthreads();  // it is here
-    if (warp == 7) {
-      if (!wait) publish(g, P, inverses, k, blocks - 1);
-    } else if (warp < 4) {
-      const int row = 8 * strips_each * warp;
-      Strip<T, strips_each> strip(X + row, ld);
+    if (warp == 7) publish(g, P, inverses, k, blocks - 1);
+    if (!more) break;
+    if (warp < 4) {
+      const int row = 8 * strips * warp;
+      Strip<T, strips> strip(X + row, ld);
+      strip.load();
       strip.solve(P, inverses);
       store_strip(g, strip.x, (k + 1) * edge + row, k * edge);
-    } else if (asks) {
-      if (k > 0) wait_for_all(g.flags.handed_diagonal + k + 1, Shape::warps);
-      g.template fetch_tile<64>(D, k + 1, k + 1, rank - 5 * 32);
-      copy_commit();
-      copy_wait<0>();
+    } else if (k > 0 && (warp == 5 || warp == 6)) {
+      g.template receive<64>(G::diagonal, k + 1, D, rank - 5 * 32);
     }
     __syncthreads();  // tile (k+1, k) is solved, tile (k+1, k+1) is here
     complete(D, k + 1);
+    if (g.n < (k + 2) * edge) __syncthreads();  // and complete
     T* t = P;
     P = D, D = t;
-    if (g.n < (k + 2) * edge) __syncthreads();  // and complete
+    t = W, W = X, X = t;
   }
 }
 
@@ -202,11 +193,12 @@ __device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int si
   __syncthreads();  // the buffers are free
 }
 
-/// Tile (i, j). The two that the chain takes over, (i, i-1) and (i, i), are handed to it as they are before the solve,
-/// and the latter before the update with the former; any other is solved and becomes final.
+/// Tile (i, j). The two that the chain takes over, (i, i-1) and (i, i), are sent to it as they are before the solve, and
+/// the latter before the update with the former; any other is solved and becomes final.
 template <class T, bool down>
 __device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, T* shared, T* inverses) {
   using Shape = GridShape<T>;
+  using G = Grid<T, down>;
   constexpr int edge = Shape::edge, depth = Shape::depth;
   using Stage = Layout<down, down ? Shape::ld : depth + 4>;
   constexpr int block = Stage::pitch * (down ? depth : edge), stages = 6;
@@ -221,16 +213,13 @@ __device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, 
       fetch, (i == j ? j - 1 : j) * edge / depth, shared, 2 * block,
       [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
       [&](int lane) { return lane == 0 ? i : j; });
-  if (j >= i - 1) {
-    store_product(g, sum, i * edge, j * edge);
-    __syncwarp();  // all lanes have written
-    if (rank % 32 == 0) add_release((i == j ? g.flags.handed_diagonal : g.flags.handed) + i, 1);
-    return;
-  }
+  if (j >= i - 1)
+    return sum.for_each([&](int r, int c, T v) { g.send(i == j ? G::diagonal : G::last, i, r, c, v); });
   T *X = shared, *L = X + Shape::tile_size;
   sum.for_each([&](int r, int c, T v) { X[c * Shape::ld + r] = v; });
   __syncthreads();  // X is complete
   Strip<T, 1> strip(X + 8 * warp % edge, Shape::ld);
+  strip.load();
 #pragma unroll
   for (int b = 0; b < Shape::blocks; ++b) {  // at the heels of the chain
     if (rank == 0) wait_for(g.flags.factored + j, b + 1);
@@ -249,6 +238,7 @@ __device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, 
 template <class T, bool down>
 __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J, T* shared, T* inverses) {
   using Shape = GridShape<T>;
+  using G = Grid<T, down>;
   constexpr int edge = Shape::edge, depth = Shape::depth, tile = Shape::tile_size, ld = Shape::square_ld;
   using Stage = Layout<down, down ? ld : depth + 4>;
   constexpr int block = Stage::pitch * (down ? depth : 2 * edge), half = edge * (down ? 1 : Stage::pitch), stages = 3;
@@ -274,6 +264,7 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
   const bool near = I == J + 1, upper = warp < Shape::warps / 2;  // upper: rows of tile row i
   const auto finish = [&](T* mine, int column) {
     Strip<T, strips> strip(mine, ld);
+    strip.load();
     strip.solve(L, inverses);
     store_strip(g, strip.x, row, column * edge);
   };
@@ -300,11 +291,10 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
     x[b].template subtract<edge, true>(below + 16 * b, Shape::ld, left, ld);
     x[b].for_each([&](int c, int r, T v) { right[(16 * b + c) * ld + r] = v; });
   }
-  if (near && upper) {  // tile (i, i-1) is handed to the chain
-    store_strip(g, x, row, (j + 1) * edge);
-    __syncwarp();  // all lanes have written
-    if (rank % 32 == 0) add_release(g.flags.handed + i, 2);
-  }
+  if (near && upper)  // tile (i, i-1) goes to the chain
+#pragma unroll
+    for (int b = 0; b < Shape::blocks; ++b)
+      g.send(G::last, i, 8 * strips * warp, 16 * b, x[b]);
   if (rank == 0) wait_for(g.flags.factored + j + 1, Shape::blocks);
   __syncthreads();  // the second diagonal tile is final, the first is used
   g.fetch_tile(L, j + 1, j + 1), g.fetch_inverses(inverses, j + 1), copy_commit();
@@ -315,13 +305,10 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
   release(near ? 1 : 0);
 }
 
+/// Draws tickets until there are none.
 template <class T, bool down>
-__global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(const __grid_constant__ Grid<T, down> g) {
-  using Shape = GridShape<T>;
-  extern __shared__ __align__(16) unsigned char raw[];
+__device__ __forceinline__ void take_pieces(const Grid<T, down>& g, T* shared, T* inverses) {
   __shared__ int ticket;
-  T *shared = reinterpret_cast<T*>(raw), *inverses = shared + Shape::shared_size;
-  if (blockIdx.x == 0) return factor_chain(g, shared, inverses);
   // Column j, of tiles or of squares: first what leads to the next diagonal tiles, then what lies below. Of tiles these
   // are (j+2, j), (j+2, j+1), (j+2, j+2); of squares the one next to the diagonal and the tiles of the next one on it.
   const int tiles = g.tiles(), width = g.squares ? 2 : 1, columns = (tiles + width - 1) / width;
@@ -350,14 +337,30 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
   }
 }
 
+template <class T, bool down>
+__global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(const __grid_constant__ Grid<T, down> g) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
+  if (!g.resets && *g.info < 0) return;  // for all blocks alike: a failure is never negative
+  if (blockIdx.x == 0) factor_chain(g, shared, inverses);
+  else take_pieces(g, shared, inverses);
+  __shared__ bool is_last;
+  __syncthreads();  // this block is done with the flags
+  if (threadIdx.x == 0) is_last = add_both(g.flags.finished, 1) == int(gridDim.x) - 1;
+  __syncthreads();  // it is known whether all are
+  if (is_last)
+    for (int t = int(threadIdx.x); t < grid_flag_count(g.tiles()); t += GridShape<T>::threads) g.flags.ticket[t] = 0;
+}
+
 /// Ints that the flags of a matrix of order n take.
 template <class T>
 index_t persistent_flag_count(index_t n) {
-  return 1 + 4 * (ceil_div(n, GridShape<T>::edge) + 1);
+  return grid_flag_count(ceil_div(n, GridShape<T>::edge));
 }
+/// Entries that the inverses and messages take.
 template <class T>
-index_t persistent_inverse_count(index_t n) {
-  return ceil_div(n, GridShape<T>::edge) * GridShape<T>::blocks * 256;
+index_t persistent_entry_count(index_t n) {
+  return ceil_div(n, GridShape<T>::edge) * GridShape<T>::blocks * 256 + Grid<T, true>::messages_size;
 }
 
 template <class T, bool down>
@@ -373,13 +376,11 @@ void launch_persistent(cudaStream_t stream, unsigned blocks, Grid<T, down> grid)
 
 template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
-                       index_t first, T* inverses, int* ints) {
+                       index_t first, T* entries, int* ints) {
   const index_t tiles = ceil_div(A.rows, GridShape<T>::edge);
   const auto s = static_cast<cudaStream_t>(stream);
-  check(cudaMemsetAsync(ints, 0, std::size_t(persistent_flag_count<T>(A.rows)) * sizeof(int), s), "cudaMemsetAsync");
-  const index_t each = tiles + 1;
-  int* after = ints + 1;
-  const GridFlags flags{ints, after, after + each, after + 2 * each, after + 3 * each};
+  const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + tiles};
+  T* inverses = entries + Grid<T, true>::messages_size;
   const Tile<T> a = A.item(0);
   const auto blocks = unsigned(min(tiles * (tiles + 1) / 2, index_t(multiprocessors)));
   const bool down = a.row_stride == 1;
@@ -387,15 +388,15 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
   const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
   if (down)
     launch_persistent(
-        s, blocks, Grid<T, true>{a.data, stride, int(A.rows), aligned, squares, resets, inverses, flags, info, first});
+        s, blocks, Grid<T, true>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first});
   else
     launch_persistent(
-        s, blocks, Grid<T, false>{a.data, stride, int(A.rows), aligned, squares, resets, inverses, flags, info, first});
+        s, blocks, Grid<T, false>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first});
 }
 
 }  // namespace trifactor::cuda
 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                         \
   template trifactor::index_t trifactor::cuda::persistent_flag_count<T>(index_t); \
-  template trifactor::index_t trifactor::cuda::persistent_inverse_count<T>(index_t); \
+  template trifactor::index_t trifactor::cuda::persistent_entry_count<T>(index_t); \
   template void trifactor::cuda::launch_persistent<T>(void*, int, Items<T>, bool, bool, int*, index_t, T*, int*);

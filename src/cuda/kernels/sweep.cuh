@@ -1,4 +1,5 @@
-// B := A^-1 B for a triangle A and few right-hand sides in one launch: A is read once, near the speed of memory.
+// B := A^-1 B for a triangle A and few right-hand sides in one launch, or B := A^-H A^-1 B: A is read once for each, near
+// the speed of memory.
 //
 // The rows are cut into strips. A block takes the next strip by ticket, inverts its diagonal block, and multiplies the
 // rest of the strip with the solved strips in their order, its tiles streaming through shared memory. A solved strip is
@@ -46,6 +47,9 @@ struct Sweep {
   Tile<T> B;
   T* messages;
   int* tickets;
+  const T* given;   // messages of an earlier sweep that are the right-hand sides, instead of B; or null
+  bool given_conj;  // and are to be conjugated
+  bool passes_on;   // the solution is given to another sweep, not written to B
 
   __device__ int strips() const { return int((A.rows + edge - 1) / edge); }
   __device__ static int fast() { return int(threadIdx.x) % line * width; }
@@ -153,6 +157,13 @@ struct Sweep {
     spread(sum, s.sums);
     __syncthreads();  // the partial sums are there
     const auto row_of = [](int e) { return e / N; };
+    const auto right_side = [&](int e, index_t row) {
+      if (!given) return B(row, column + e % N);
+      T v[1];
+      do v[0] = M::load(given + (group_messages - messages) + r0 * N + e);
+      while (!M::all_solved(v));  // long ago
+      return conj_if(given_conj, v[0]);
+    };
     for_sums(
         [](int) {
           return Span{0, parts};
@@ -161,7 +172,7 @@ struct Sweep {
         [&](int e, T sum_of_parts) {
           const index_t row = r0 + row_of(e);
           const bool inside = row < A.rows && e % N < columns;
-          s.y[e] = inside ? conj_if(conj, B(row, column + e % N)) + sum_of_parts : T(0);
+          s.y[e] = inside ? conj_if(conj, right_side(e, row)) + sum_of_parts : T(0);
         });
     __syncthreads();  // y, of which the diagonal block makes the solution, is there
     const auto in_triangle = [&](int e) { return triangle_span(shape.lower, row_of(e), edge); };
@@ -171,7 +182,7 @@ struct Sweep {
     const auto publish = [&](int e, T z) {
       M::store(group_messages + index_t(i) * entries + e, z);
       const index_t row = r0 + row_of(e);
-      if (row < A.rows && e % N < columns) B(row, column + e % N) = conj_if(conj, z);
+      if (!passes_on && row < A.rows && e % N < columns) B(row, column + e % N) = conj_if(conj, z);
     };
     if (!refine) return for_sums(in_triangle, product(s.V, s.y), publish);
     for_sums(in_triangle, product(s.V, s.y), [&](int e, T z) { s.z[e] = z; });  // z = V y
@@ -182,20 +193,28 @@ struct Sweep {
   }
 };
 
+/// `second`, of the transposed triangle, starts from what `first` leaves; or there is none.
 template <class T, int N, bool across>
-__global__ void __launch_bounds__(diagonal_threads) sweep_kernel(Sweep<T, N, across> sweep, const int* info) {
+__global__ void __launch_bounds__(diagonal_threads)
+    sweep_kernel(Sweep<T, N, across> first, Sweep<T, N, !across> second, const int* info) {
   extern __shared__ __align__(16) unsigned char raw[];
-  auto& s = *reinterpret_cast<typename Sweep<T, N, across>::Shared*>(raw);
   if (info && *info != 0) return;
-  const int strips = sweep.strips();
-  T* messages = sweep.messages + index_t(blockIdx.y) * strips * sweep.entries;
+  auto& ticket = reinterpret_cast<typename Sweep<T, N, across>::Shared*>(raw)->ticket;
+  const int strips = first.strips(), all = second.given ? 2 * strips : strips;
+  const index_t group = index_t(blockIdx.y) * strips * first.entries;
+  const auto take = [&](const auto& sweep, int turn) {
+    using S = std::remove_cvref_t<decltype(sweep)>;
+    sweep.strip(*reinterpret_cast<typename S::Shared*>(raw), turn, index_t(blockIdx.y) * N, sweep.messages + group);
+  };
   for (;;) {
-    if (threadIdx.x == 0) s.ticket = atomicAdd(sweep.tickets + blockIdx.y, 1) + 1;  // from -1 on
-    __syncthreads();                                                                // the ticket is drawn
-    const int turn = s.ticket;
-    if (turn >= strips) return;
-    sweep.strip(s, turn, index_t(blockIdx.y) * N, messages);
-    __syncthreads();  // everyone has read the ticket, and is done with the shared memory
+    if (threadIdx.x == 0) ticket = atomicAdd(first.tickets + blockIdx.y, 1) + 1;  // from -1 on
+    __syncthreads();                                                              // the ticket is drawn
+    const int turn = ticket;
+    if (turn >= all) return;
+    __syncthreads();  // everyone has read it
+    if (turn < strips) take(first, turn);
+    else take(second, turn - strips);
+    __syncthreads();  // everyone is done with the shared memory
   }
 }
 
@@ -206,27 +225,29 @@ index_t sweep_padded(index_t n) {
   return ceil_div(n, inverse_edge<T>) * inverse_edge<T>;
 }
 
+/// Twice: for two sweeps.
 template <class T>
-index_t sweep_message_bytes(index_t n, index_t columns) {
+index_t sweep_message_bytes(index_t n, index_t columns, bool twice) {
   const index_t of_group = columns == 1 ? 1 : sweep_group;
-  return sweep_groups(columns) * (of_group * sweep_padded<T>(n) * index_t(sizeof(T)) + index_t(sizeof(int)));
+  return sweep_groups(columns) * (of_group * sweep_padded<T>(n) * (twice ? 2 : 1) * index_t(sizeof(T)) + index_t(sizeof(int)));
 }
 
 template <class T, int N, bool across>
-void launch_sweep(cudaStream_t stream, int multiprocessors, Sweep<T, N, across> sweep, const int* info) {
-  constexpr std::size_t bytes = sizeof(typename Sweep<T, N, across>::Shared);
-  const index_t groups = sweep_groups(sweep.B.cols), strips = ceil_div(sweep.A.rows, sweep.edge);
+void launch_sweep(cudaStream_t stream, int multiprocessors, Sweep<T, N, across> first, Sweep<T, N, !across> second,
+                  const int* info) {
+  constexpr std::size_t bytes = std::max(sizeof(typename Sweep<T, N, across>::Shared), sizeof(typename Sweep<T, N, !across>::Shared));
+  const index_t groups = sweep_groups(first.B.cols), strips = ceil_div(first.A.rows, first.edge) * (second.given ? 2 : 1);
   const dim3 grid(unsigned(min(strips, index_t(multiprocessors))), unsigned(groups));
-  launch(stream, sweep_kernel<T, N, across>, grid, diagonal_threads, bytes, sweep, info);
+  launch(stream, sweep_kernel<T, N, across>, grid, diagonal_threads, bytes, first, second, info);
 }
 
 template <class T>
-void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, Items<T> B, const int* info,
+void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
                   void* scratch) {
   const auto s = static_cast<cudaStream_t>(stream);
   const Tile<const T> a = A.items.item(0);
   const Tile<T> b = B.item(0);
-  const index_t groups = sweep_groups(b.cols), bytes = sweep_message_bytes<T>(a.rows, b.cols);
+  const index_t groups = sweep_groups(b.cols), bytes = sweep_message_bytes<T>(a.rows, b.cols, twice);
   T* messages = static_cast<T*>(scratch);
   int* tickets = reinterpret_cast<int*>(static_cast<char*>(scratch) + bytes) - groups;
   check(cudaMemsetAsync(scratch, 0xff, std::size_t(bytes), s), "cudaMemsetAsync");  // unsolved, and tickets from -1 on
@@ -234,7 +255,13 @@ void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, 
   const index_t line = across ? a.row_stride : a.col_stride;
   const bool wide = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(line) * sizeof(T) % 16 == 0;
   const auto go = [&]<int N, bool is_across>() {
-    launch_sweep(s, multiprocessors, Sweep<T, N, is_across>{shape, a, A.conj, wide, b, messages, tickets}, info);
+    const Shape adjoint{!shape.lower, shape.unit};
+    T* after = messages + groups * N * sweep_padded<T>(a.rows);
+    launch_sweep(s, multiprocessors,
+                 Sweep<T, N, is_across>{shape, a, A.conj, wide, b, messages, tickets, nullptr, false, twice},
+                 Sweep<T, N, !is_across>{adjoint, a.flipped(), !A.conj, wide, b, after, tickets,
+                                         twice ? messages : nullptr, A.conj, false},
+                 info);
   };
   if (b.cols == 1)
     across ? go.template operator()<1, true>() : go.template operator()<1, false>();
@@ -245,5 +272,5 @@ void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, 
 }  // namespace trifactor::cuda
 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                 \
-  template trifactor::index_t trifactor::cuda::sweep_message_bytes<T>(index_t, index_t); \
-  template void trifactor::cuda::launch_sweep<T>(void*, int, Shape, Operand<T>, Items<T>, const int*, void*);
+  template trifactor::index_t trifactor::cuda::sweep_message_bytes<T>(index_t, index_t, bool); \
+  template void trifactor::cuda::launch_sweep<T>(void*, int, Shape, Operand<T>, Items<T>, bool, const int*, void*);

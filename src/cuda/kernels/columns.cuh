@@ -1,0 +1,203 @@
+// The core of every batched factorization: a warp factors the first columns of a matrix whose rows its lanes hold.
+#pragma once
+
+#include <cuda/kernels/mma.cuh>
+
+#include <utility>
+
+namespace trifactor::cuda {
+
+/// Shared memory of one diagonal block: two columns on their way, each with the next diagonal entry, and the scales.
+template <class T, int width>
+struct ColumnScratch {
+  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
+  static constexpr int step = width + vector;
+  static constexpr int used = 2 * step + width;
+  static constexpr int size = used + (used * int(sizeof(T)) % 128 == 0 ? vector : 0);  // groups of lanes in different banks
+};
+
+/// f(0), f(1), ... f(count - 1), each a constant: arrays that it indexes stay in registers.
+template <class F, int... i>
+__device__ __forceinline__ void for_sequence(F f, std::integer_sequence<int, i...>) {
+  (f(std::integral_constant<int, i>{}), ...);
+}
+template <int count, class F>
+__device__ __forceinline__ void for_constants(F f) {
+  for_sequence(f, std::make_integer_sequence<int, count>{});
+}
+
+/// Factors `width` columns. Each lane holds row `row` of them in a: of the diagonal block, which it sends to the others
+/// through `scratch`, or, with row >= width, one further down. Lanes with the same scratch work on the same matrix.
+///
+/// Columns stay unscaled until the end, and every lane computes the next pivot for itself from what was sent around
+/// meanwhile, so that the time is that of one reciprocal after the other. The entries right of the diagonal are carried
+/// along as garbage. Returns the lane's own pivot; on return a holds L, with garbage from the first bad pivot on.
+/// Without `careful` pivots must be of a middling size (see middling): squares and reciprocals may overflow.
+template <bool careful, class T, int width>
+__device__ __forceinline__ Real<T> factor_columns(T (&a)[width], int row, bool sends, T* scratch) {
+  using R = Real<T>;
+  using Scratch = ColumnScratch<T, width>;
+  constexpr int V = Scratch::vector;
+  T column[width], next = T(0);  // the column that was sent, and its entry in the next pivot's row
+  R corner = R(0), mine = R(1);
+  const auto send = [&](auto constant) {
+    constexpr int c = decltype(constant)::value;
+    T* raw = scratch + c % 2 * Scratch::step;  // two places save a barrier
+    if (sends) {
+      raw[row] = a[c];
+      if (c + 1 < width && row == c + 1) raw[width] = a[c + 1 < width ? c + 1 : c];
+    }
+    __syncwarp();  // the column is visible
+#pragma unroll
+    for (int q = (c + (c == 0 ? 0 : 1)) / V * V; q < width; q += V) {
+      const auto v = *reinterpret_cast<const EntryVector<T, V>*>(raw + q);
+#pragma unroll
+      for (int e = 0; e < V; ++e) column[q + e] = v.v[e];
+    }
+    if (c + 1 < width) {
+      corner = real(raw[width]);
+      next = column[c + 1 < width ? c + 1 : c];
+    }
+  };
+  send(std::integral_constant<int, 0>{});
+  R d = real(column[0]);
+  R y = careful ? R(1) : rough_reciprocal(d);
+  for_constants<width>([&](auto constant) {
+    constexpr int c = decltype(constant)::value;
+    mine = c == row ? d : mine;
+    T before[width], t;
+    if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
+      const R scale = reciprocal_sqrt(d);
+      t = a[c] * scale;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) before[q] = column[q] * scale;
+      if (c + 1 < width) d = corner - real((next * scale) * conj(next * scale));
+    } else {  // 1 / d = y (1 + p), and the products with y do not wait for p
+      // The square of a float overflows too soon to be computed first, as it is of a double to save time.
+      const R sy = sizeof(R) == 4 ? real((next * y) * conj(next)) : real(next * conj(next)) * y;
+      const R p = reciprocal_correction(d, y), rest = corner - sy;
+      const T ay = a[c] * y;
+      if (c + 1 < width) {
+        d = rest - sy * p;
+        y = rough_reciprocal(d);
+      }
+      t = ay + ay * p;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) before[q] = column[q];
+    }
+    if (c + 1 < width) {
+      // The two columns that are wanted at once come first.
+#pragma unroll
+      for (int q = c + 1; q < width && q < c + 3; ++q) a[q] = minus_product(a[q], t, conj(before[q]));
+      send(std::integral_constant<int, (c + 1 < width ? c + 1 : c)>{});
+    }
+#pragma unroll
+    for (int q = c + 3; q < width; ++q) a[q] = minus_product(a[q], t, conj(before[q]));
+  });
+  T* scales = scratch + 2 * Scratch::step;
+  if (sends) scales[row] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
+  __syncwarp();  // the scales are visible
+#pragma unroll
+  for (int c = 0; c < width; ++c) a[c] = a[c] * real(scales[c]);
+  return mine;
+}
+
+template <class R>
+__device__ inline bool middling(R d) {
+  constexpr R least = sizeof(R) == 4 ? R(1e-30) : R(1e-100), most = sizeof(R) == 4 ? R(1e37) : R(1e100);
+  return d >= least && d <= most;
+}
+
+/// Where a lane holds entries of a 16 x 8 tile on the tensor cores: rows lane / 4 + 8 h and columns lane % 4 + 4 f for entry
+/// 2 h + f. The columns of the product are permuted for that: four lanes touch four neighbours whether memory runs along
+/// rows or along columns.
+struct LanePlace {
+  int g, t;
+  __device__ LanePlace() : g(int(threadIdx.x) % 32 / 4), t(int(threadIdx.x) % 4) {
+    asm volatile("" : "+r"(g), "+r"(t));  // what is computed from them is not worth a register for long
+  }
+  __device__ int row(int e) const { return g + e / 2 * 8; }
+  __device__ int col(int e) const { return t + e % 2 * 4; }
+  __device__ int right_row() const { return g / 2 + g % 2 * 4; }
+  /// Where row r of eight lies if lane after lane is to find its right_row in turn.
+  __device__ static int right_place(int r) { return r % 4 * 2 + r / 4; }
+};
+
+/// 16 rows of 8 columns as left operand: entry (g + 8 h, t + 4 s).
+template <class T>
+struct LeftPart {
+  T v[2][2];  // [s][h]
+};
+/// 8 rows of 8 columns as right operand: entry (right_row, t + 4 s).
+template <class T>
+struct RightPart {
+  T v[2];
+};
+
+#if TRIFACTOR_TENSOR
+__device__ inline void mma8_tf32(float (&c)[4], const unsigned (&a)[2][2], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0][0]), "r"(a[0][1]), "r"(a[1][0]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
+}
+#endif
+
+/// A tile as left operand: its lanes already hold what they need.
+template <class T>
+__device__ __forceinline__ LeftPart<T> as_left(const TensorEntries<T>& c) {
+  return {{{c.get(0), c.get(2)}, {c.get(1), c.get(3)}}};
+}
+
+/// c -= a b^H
+template <class T>
+__device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const LeftPart<T>& a, const RightPart<T>& b) {
+  if constexpr (!tensor<T>) {
+    const int lane = int(threadIdx.x) % 32, t = lane % 4;
+    const auto from = [](T x, int l) {
+      if constexpr (is_complex<T>) return T(__shfl_sync(~0u, x.re, l), __shfl_sync(~0u, x.im, l));
+      else return __shfl_sync(~0u, x, l);
+    };
+#pragma unroll
+    for (int s = 0; s < 2; ++s)
+      for (int k = 0; k < 4; ++k) {
+        const T y[2] = {from(b.v[s], 8 * t + k), from(b.v[s], 8 * t + 4 + k)};
+        const T z[2] = {from(a.v[s][0], lane - t + k), from(a.v[s][1], lane - t + k)};
+#pragma unroll
+        for (int e = 0; e < 4; ++e) c.set(e, minus_product(c.get(e), z[e / 2], conj(y[e % 2])));
+      }
+  } else if constexpr (std::is_same_v<T, float>) {
+#if TRIFACTOR_TENSOR
+    unsigned high_a[2][2], low_a[2][2], high_b[2], low_b[2];
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const TwoParts x(a.v[s][h]);
+        high_a[s][h] = x.high, low_a[s][h] = x.low;
+      }
+      const TwoParts x(-b.v[s]);
+      high_b[s] = x.high, low_b[s] = x.low;
+    }
+    float part[4] = {0, 0, 0, 0};  // sums are cut off, not rounded, inside the tensor cores: they are added up outside
+    mma8_tf32(part, low_a, high_b);
+    mma8_tf32(part, high_a, low_b);
+    mma8_tf32(part, high_a, high_b);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c.re[e] += part[e];
+#endif
+  } else if constexpr (std::is_same_v<T, double>) {
+#pragma unroll
+    for (int s = 0; s < 2; ++s) mma(c.re, a.v[s][0], a.v[s][1], -b.v[s]);
+  } else {
+    constexpr bool rounded = sizeof(Real<T>) == 4;  // as above
+    TensorEntries<T> part;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) part.set(e, rounded ? T(0) : c.get(e));
+#pragma unroll
+    for (int s = 0; s < 2; ++s) tensor_subtract<false>(part, a.v[s][0], a.v[s][1], b.v[s]);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c.set(e, rounded ? c.get(e) + part.get(e) : part.get(e));
+  }
+}
+
+}  // namespace trifactor::cuda

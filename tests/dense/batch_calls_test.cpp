@@ -1,0 +1,238 @@
+// What is done with batches of Cholesky factors besides the solve: factor-and-solve, inverse, and tries with a shift.
+#include <support/batches.hpp>
+
+namespace trifactor::test {
+namespace {
+
+template <class T>
+class BatchCalls : public DeviceTest {
+ protected:
+  Items<T> items(Kind kind, index_t count, index_t n) {
+    Items<T> A;
+    for (index_t i = 0; i < count; ++i)
+      A.push_back(random_spd<T>(random, kind == Kind::Ragged && i > 0 ? random.integer(0, n) : n,
+                                kind == Kind::Ragged ? i % 3 : 1));
+    return A;
+  }
+  Items<T> triangles(Uplo uplo, const Items<T>& A) {
+    Items<T> given;
+    for (const auto& a : A) given.push_back(only_triangle(a, uplo));
+    return given;
+  }
+};
+TYPED_TEST_SUITE(BatchCalls, Scalars, ScalarNames);
+
+TYPED_TEST(BatchCalls, FactorsAndSolvesInOneCall) {
+  using T = TypeParam;
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t n : {0, 1, 4, 16, 33, 64, 100})
+        for (index_t columns : {1, 2, 20}) {
+          SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << " rhs=" << columns);
+          auto A = this->items(kind, 9, n);
+          if (n > 0) A[0](n - 1, n - 1) = T(-1);
+          const auto given = this->triangles(uplo, A);
+          Items<T> B;
+          for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, columns, 1));
+          DeviceBatch<T> F(this->q, given), X(this->q, B);
+          DeviceArray<int> info(this->q, 9, garbage);
+          as(kind, F, X, [&](auto f, auto x) { cholesky_factor_solve(this->q, uplo, f, x, info.data()); });
+          this->q.sync();
+          const auto f = F.download(), x = X.download();
+          const auto infos = info.download();
+          for (std::size_t i = 0; i < A.size(); ++i) {
+            const bool bad = i == 0 && n > 0;
+            EXPECT_EQ(infos[i], bad ? n : 0) << "item " << i;
+            EXPECT_TRUE(same_outside_triangle(given[i], f[i], uplo)) << "item " << i;
+            EXPECT_TRUE(same_frame(B[i], x[i])) << "item " << i;
+            if (bad) {
+              EXPECT_TRUE(same_bits(x[i], B[i]));
+            } else {
+              EXPECT_LT(cholesky_ratio(A[i], f[i], uplo), threshold) << "item " << i;
+              EXPECT_LT(solve_ratio(Op::None, A[i], x[i], B[i]), threshold) << "item " << i;
+            }
+          }
+        }
+}
+
+TYPED_TEST(BatchCalls, RaggedItemsThatDoNotFitGetMinusOne) {
+  using T = TypeParam;
+  const auto A = this->items(Kind::Ragged, 6, 10);
+  Items<T> B;
+  for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, 2));
+  std::vector<int> rows;
+  for (const auto& b : B) rows.push_back(int(b.rows));
+  rows[0] = 9;
+  DeviceBatch<T> F(this->q, A), X(this->q, B);
+  X.claim_rows(rows);
+  DeviceArray<int> info(this->q, 6, garbage), pivots(this->q, 60, garbage);
+  auto x = X.ragged();
+  x.max_rows = 10;
+  cholesky_factor_solve(this->q, Uplo::Lower, F.ragged(), x, info.data());
+  this->q.sync();
+  EXPECT_EQ(info.download(), (std::vector<int>{-1, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(same_bits(X.download()[0], B[0]));
+  F.upload(A), X.upload(B);
+  lu_factor_solve(this->q, F.ragged(), pivots.data(), x, info.data());
+  this->q.sync();
+  EXPECT_EQ(info.download(), (std::vector<int>{-1, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(same_bits(X.download()[0], B[0]));
+}
+
+TYPED_TEST(BatchCalls, InvertsEveryItem) {
+  using T = TypeParam;
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t n : {0, 1, 5, 32, 50, 130}) {
+        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n);
+        const auto A = this->items(kind, 6, n);
+        auto L = factor_cholesky(this->q, kind, uplo, A);
+        L.info[2] = 1;  // as if item 2 had failed
+        Items<T> start;
+        for (const auto& a : A) start.push_back(random_matrix<T>(this->random, a.rows, a.cols, 1));
+        DeviceBatch<T> F(this->q, L.F), X(this->q, start);
+        DeviceArray<int> info(this->q, L.info);
+        as(kind, F, X, [&](auto f, auto x) { cholesky_inverse(this->q, uplo, f, x, info.data()); });
+        this->q.sync();
+        const auto x = X.download();
+        for (std::size_t i = 0; i < A.size(); ++i) {
+          EXPECT_TRUE(same_frame(start[i], x[i])) << "item " << i;
+          if (i == 2)
+            EXPECT_TRUE(same_bits(start[i], x[i]));
+          else
+            EXPECT_LT(inverse_ratio(A[i], x[i]), threshold) << "item " << i;
+        }
+      }
+}
+
+/// A with s added to its diagonal.
+template <class T>
+HostMatrix<T> shifted(HostMatrix<T> A, double s) {
+  for (index_t j = 0; j < A.rows; ++j) A(j, j) += T(real_t<T>(s));
+  return A;
+}
+
+template <class T>
+void expect_shifted(Queue& q, Random& random, Kind kind, Uplo uplo, index_t n) {
+  SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n);
+  // Smallest eigenvalue -0.02 with a diagonal near 1: shifts of 0.001, 0.01 and 0.1 times the largest, and not before.
+  const auto indefinite = [&] {
+    std::vector<double> d(n, 1.0);
+    d[0] = -0.02;
+    return with_eigenvalues<T>(random, d, 1, kind == Kind::Ragged ? 0 : 1);
+  };
+  Items<T> A;
+  for (int i = 0; i < 10; ++i)
+    A.push_back(i % 3 == 1 ? indefinite()
+                           : random_spd<T>(random, kind == Kind::Ragged && i > 0 ? random.integer(0, n) : n,
+                                           kind == Kind::Ragged ? 0 : 1));
+  A[6](n - 1 < A[6].rows ? n - 1 : 0, 0) =
+      A[6](0, 0);  // stays as it is, or becomes something else in its lower triangle
+  A[5] = random_spd<T>(random, n, A[5].ld - A[5].rows), A[5](0, 0) = T(nan<T>);
+  A[6] = random_spd<T>(random, n, A[5].ld - A[5].rows);
+  Items<T> given;
+  for (const auto& a : A) given.push_back(only_triangle(a, uplo));
+  const auto plain = factor_cholesky(q, kind, uplo, A);
+  DeviceBatch<T> F(q, given);
+  DeviceArray<int> info(q, 10, garbage);
+  DeviceArray<double> used(q, 10, garbage);
+  const CholeskyOptions options{.shift_on_failure = {.tries = 4, .first = 1e-3, .growth = 10, .used = used.data()}};
+  as(kind, F, [&](auto view) { cholesky(q, uplo, view, info.data(), options); });
+  q.sync();
+  const auto f = F.download();
+  const auto infos = info.download();
+  const auto shifts = used.download();
+  for (int i = 0; i < 10; ++i) {
+    SCOPED_TRACE(::testing::Message() << "item " << i);
+    EXPECT_TRUE(same_outside_triangle(given[i], f[i], uplo));
+    if (i == 5) {
+      EXPECT_GT(infos[i], 0) << "no shift helps against NaN";
+      continue;
+    }
+    EXPECT_EQ(infos[i], 0);
+    if (plain.info[i] == 0) {
+      EXPECT_EQ(shifts[i], 0);
+      EXPECT_TRUE(same_bits(f[i], plain.F[i])) << "a good item was touched";
+      continue;
+    }
+    EXPECT_GT(shifts[i], 0.005);
+    EXPECT_LT(shifts[i], 0.3);
+    EXPECT_LT(cholesky_ratio(shifted(A[i], shifts[i]), f[i], uplo), threshold);
+  }
+  EXPECT_GT(plain.info[1], 0) << "an item to be shifted";
+}
+
+TYPED_TEST(BatchCalls, FailedItemsAreTriedAgainWithAShift) {
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t n : {2, 5, 20, 40, 90, 150}) expect_shifted<TypeParam>(this->q, this->random, kind, uplo, n);
+}
+
+TYPED_TEST(BatchCalls, OneMatrixIsTriedAgainWithAShift) {
+  using T = TypeParam;
+  for (Uplo uplo : both_uplos)
+    for (index_t n : {1, 10, 70, 200})
+      for (bool good : {false, true}) {
+        SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << (good ? " good" : " bad"));
+        std::vector<double> d(n, 1.0);
+        if (!good) d[0] = n == 1 ? -1e-3 : -0.02;
+        const auto A = with_eigenvalues<T>(this->random, d);
+        const auto plain = factor_cholesky(this->q, uplo, A);
+        DeviceMatrix<T> F(this->q, A);
+        DeviceArray<int> info(this->q, 1, garbage);
+        DeviceArray<double> used(this->q, 1, garbage);
+        cholesky(this->q, uplo, F.view(), info.data(),
+                 {.shift_on_failure = {.tries = 5, .first = 1e-3, .used = used.data()}});
+        this->q.sync();
+        EXPECT_EQ(info.download()[0], 0);
+        const double s = used.download()[0];
+        if (good) {
+          EXPECT_EQ(s, 0);
+          EXPECT_TRUE(same_bits(F.download(), plain.F));
+        } else {
+          EXPECT_GT(s, 0);
+          EXPECT_LT(cholesky_ratio(shifted(A, s), F.download(), uplo), threshold);
+        }
+      }
+}
+
+TYPED_TEST(BatchCalls, TriesThatAllFailLeaveInfo) {
+  using T = TypeParam;
+  Items<T> A;
+  for (int i = 0; i < 3; ++i) A.push_back(random_spd<T>(this->random, 12));
+  A[1](7, 7) = T(-1e4);
+  DeviceBatch<T> F(this->q, A), X(this->q, Items<T>(3, random_matrix<T>(this->random, 12, 2)));
+  const auto B = X.download();
+  DeviceArray<int> info(this->q, 3, garbage);
+  DeviceArray<double> used(this->q, 3, garbage);
+  cholesky_factor_solve(this->q, Uplo::Lower, F.strided(), X.strided(), info.data(),
+                        {.shift_on_failure = {.tries = 2, .first = 1e-6, .used = used.data()}});
+  this->q.sync();
+  EXPECT_EQ(info.download(), (std::vector<int>{0, 8, 0}));
+  EXPECT_NEAR(used.download()[1] / 1e4, 1e-5, 1e-9);
+  const auto x = X.download();
+  EXPECT_TRUE(same_bits(x[1], B[1]));
+  EXPECT_LT(solve_ratio(Op::None, A[0], x[0], B[0]), threshold);
+}
+
+TYPED_TEST(BatchCalls, ShiftOptionsAreChecked) {
+  const auto A = random_spd<TypeParam>(this->random, 4);
+  DeviceMatrix<TypeParam> F(this->q, A);
+  DeviceArray<int> info(this->q, 1, garbage);
+  const auto expect = [&](const ShiftOnFailure& shift, std::initializer_list<const char*> parts) {
+    try {
+      cholesky(this->q, Uplo::Lower, F.view(), info.data(), {.shift_on_failure = shift});
+      ADD_FAILURE() << "no exception";
+    } catch (const InvalidArgument& e) {
+      for (const char* part : parts) EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  };
+  expect({.tries = -1}, {"cholesky", "shift_on_failure.tries", "-1", "0..100"});
+  expect({.tries = 101}, {"shift_on_failure.tries", "101", "0..100"});
+  expect({.tries = 1, .first = -2}, {"shift_on_failure.first", "-2", "negative"});
+  expect({.tries = 1, .growth = 0.5}, {"shift_on_failure.growth", "0.5", "at least 1"});
+  EXPECT_TRUE(same_bits(F.download(), A));
+}
+
+}  // namespace
+}  // namespace trifactor::test
