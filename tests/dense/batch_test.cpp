@@ -1,6 +1,8 @@
 // Batches of every kind: each item as if it were alone, whatever its neighbours are.
 #include <support/batches.hpp>
 
+#include <algorithm>
+
 namespace trifactor::test {
 namespace {
 
@@ -138,6 +140,88 @@ TYPED_TEST(Batch, LargerItemsTakeEveryPath) {
       }
 }
 
+/// A rung of the ladder of CUDA kernels that is forced, and where it is right to expect it.
+struct Rung {
+  const char *tuning, *path;
+  index_t most;
+};
+constexpr Rung rungs[] = {{"", "small", 16},
+                          {"small=0", "resident 32", 32},
+                          {"small=0", "resident 64", 64},
+                          {"small=0", "resident 128", 128},
+                          {"small=0 resident=0", "block column", 300}};
+
+TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
+  if (!on_cuda()) GTEST_SKIP() << "of CUDA";
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (const Rung& rung : rungs)
+        for (index_t n : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65, 100, 127, 128, 129, 160, 257}) {
+          const index_t next = rung.path == std::string("resident 64") ? 33 : rung.path == std::string("resident 128") ? 65 : 1;
+          if (n < next || n > rung.most) continue;
+          SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << rung.tuning);
+          const auto A = this->items(kind, n > 64 ? 5 : 21, n, n % 3);
+          const auto L = factor_cholesky(this->q, kind, uplo, A,
+                                         {.tuning = std::string("whole=1000 sorted=1000000 ") + rung.tuning});
+          expect_right(uplo, A, L);
+          EXPECT_EQ(L.path, rung.path);
+        }
+}
+
+TYPED_TEST(Batch, SortedItemsOfEverySize) {
+  Items<TypeParam> A;
+  for (index_t n : {0, 1, 260, 16, 17, 2, 128, 129, 64, 65, 0, 33, 32, 31, 400, 5, 150, 90, 1, 0})
+    for (int i = 0; i < (n > 200 ? 1 : 3); ++i) A.push_back(random_spd<TypeParam>(this->random, n, i));
+  for (Uplo uplo : both_uplos)
+    for (const char* tuning : {"whole=1000 sorted=1", "whole=1000 sorted=1 resident=64", "whole=1000 sorted=1 resident=0"}) {
+      SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << tuning);
+      const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A, {.tuning = tuning});
+      expect_right(uplo, A, L);
+      if (on_cuda()) { EXPECT_EQ(L.path, "sorted"); }
+    }
+}
+
+TYPED_TEST(Batch, TheOrderOfItemsDoesNotMatter) {
+  for (index_t n : {7, 20, 50, 100}) {
+    auto A = this->items(Kind::Ragged, 60, n, 1);
+    const auto first = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, {.tuning = "sorted=1"});
+    std::reverse(A.begin(), A.end());
+    const auto second = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, {.tuning = "sorted=1"});
+    for (std::size_t i = 0; i < A.size(); ++i)
+      ASSERT_TRUE(same_bits(first.F[i], second.F[A.size() - 1 - i])) << "n=" << n << " item " << i;
+  }
+}
+
+TYPED_TEST(Batch, AMillionOfOrderThree) {
+  using T = TypeParam;
+  constexpr index_t n = 3, count = 1000003;
+  std::vector<T> values(std::size_t(n * n * count));
+  for (index_t b = 0; b < count; ++b)
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = j; i < n; ++i)
+        values[std::size_t((b * n + j) * n + i)] = i == j ? T(real_t<T>(4 + b % 5)) : T(real_t<T>((b + i) % 3 - 1));
+  DeviceArray<T> A(this->q, values);
+  DeviceArray<int> info(this->q, count + 1, garbage);
+  cholesky(this->q, Uplo::Lower, StridedBatch<T>{A.data(), n, n, n, n * n, count}, info.data());
+  this->q.sync();
+  const auto L = A.download();
+  const auto infos = info.download();
+  EXPECT_EQ(infos.back(), garbage);
+  index_t wrong = 0;
+  for (index_t b = 0; b < count; ++b) {
+    const T *l = &L[std::size_t(b * n * n)], *a = &values[std::size_t(b * n * n)];
+    bool right = infos[std::size_t(b)] == 0 && l[3] == a[3] && l[6] == a[6] && l[7] == a[7];  // what lies above is untouched
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = j; i < n; ++i) {
+        T sum = a[j * n + i];
+        for (index_t k = 0; k <= j; ++k) sum -= l[k * n + i] * l[k * n + j];  // the entries are real
+        right = right && std::abs(sum) < 100 * std::numeric_limits<real_t<T>>::epsilon();
+      }
+    wrong += !right;
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
 TYPED_TEST(Batch, SmallItemsTakeForcedBlockedPaths) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
@@ -161,9 +245,11 @@ TYPED_TEST(Batch, OneBadItemHarmsNoOther) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
       for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right",
-                                 "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left"})
-        for (index_t n : {4, 12, 40}) {
-          if (n == 40 && *tuning) continue;  // many tiny blocks: slow, and no other than those of 12
+                                 "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left", "whole=1000 small=0",
+                                 "whole=1000 small=0 resident=0", "whole=1000 sorted=1"})
+        for (index_t n : {4, 12, 40, 100, 150}) {
+          if (n >= 40 && std::string(tuning).find("nb=3") != std::string::npos) continue;  // slow, and no other than 12
+          if (n >= 100 && !on_cuda()) continue;
           Items<T> A;
           for (int i = 0; i < 21; ++i) A.push_back(random_spd<T>(this->random, kind == Kind::Ragged ? n - i % 3 : n));
           const auto good = factor_cholesky(this->q, kind, uplo, A, {.tuning = tuning});

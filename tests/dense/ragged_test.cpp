@@ -46,7 +46,8 @@ void claim(DeviceBatch<T>& batch, const Items<T>& A, const Lie& lie, int item) {
 TYPED_TEST(Ragged, ImpossibleItemsGetMinusOneAndAreLeftAlone) {
   for (Uplo uplo : both_uplos)
     for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right",
-                               "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left"})
+                               "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left", "small=0 sorted=1",
+                               "small=0 resident=0 sorted=1", "small=0 resident=0"})
       for (const Lie& lie : impossible)
         for (int bad : {0, 4, 10}) {
           SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << lie.what << " item " << bad << ' ' << tuning);

@@ -426,7 +426,7 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
     case Rung::Resident64: resident(integral_constant<int, 4>{}, integral_constant<int, 1>{}); break;
     case Rung::Resident128: resident(integral_constant<int, 2>{}, integral_constant<int, 4>{}); break;
     case Rung::Blocked: {
-      using Shape = Blocked<T, 8, 1>;
+      using Shape = Blocked<T, 4, 1>;
       go(cholesky_blocked_kernel<T, Shape::warps, Shape::strips>, Shape::threads, 1, Shape::entries * sizeof(T), Shape::blocks);
     }
   }
