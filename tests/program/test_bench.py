@@ -84,6 +84,13 @@ class Rows(BenchTest):
             self.assertAlmostEqual(row["fixed_ratio"], row["fixed_sum_seconds"] / row["seconds"], places=9)
             self.assertGreater(row["largest_seconds"], 0)
 
+    def test_batches_of_lu(self):
+        for kind in ["strided", "pointers"]:
+            (row,) = self.rows("batch", "--method", "lu", "--n", "9", "--count", "50", "--kind", kind)
+            self.assertEqual((row["kind"], row["count"], row["peer"], row["method"]), (kind, 50, "lapack", "lu"))
+            self.assertLess(row["residual"], 30)
+        self.fail_with(2, "--kind ragged", "bench", "batch", "--method", "lu", "--kind", "ragged", "--n", "5")
+
     def test_a_ragged_batch_has_sizes_from_1_to_n(self):
         (row,) = self.rows("batch", "--sizes", "uniform", "--n", "8", "--count", "4000", "--seed", "1")
         columns = row["seconds"] / row["us_per_column"] * 1e6
