@@ -126,10 +126,7 @@ void expect_shifted(Queue& q, Random& random, Kind kind, Uplo uplo, index_t n) {
     A.push_back(i % 3 == 1 ? indefinite()
                            : random_spd<T>(random, kind == Kind::Ragged && i > 0 ? random.integer(0, n) : n,
                                            kind == Kind::Ragged ? 0 : 1));
-  A[6](n - 1 < A[6].rows ? n - 1 : 0, 0) =
-      A[6](0, 0);  // stays as it is, or becomes something else in its lower triangle
-  A[5] = random_spd<T>(random, n, A[5].ld - A[5].rows), A[5](0, 0) = T(nan<T>);
-  A[6] = random_spd<T>(random, n, A[5].ld - A[5].rows);
+  A[5] = random_spd<T>(random, n, kind == Kind::Ragged ? 0 : 1), A[5](0, 0) = T(nan<T>);
   Items<T> given;
   for (const auto& a : A) given.push_back(only_triangle(a, uplo));
   const auto plain = factor_cholesky(q, kind, uplo, A);
