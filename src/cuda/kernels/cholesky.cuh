@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
 // ---- the whole factor in shared memory ----
 
 template <class T, int strips, int warps>
-__global__ void __launch_bounds__(32 * warps)
+__global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks)
     cholesky_resident_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   using Shape = Resident<T, strips, warps>;
   extern __shared__ __align__(16) unsigned char raw[];
@@ -230,21 +230,32 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
       const auto strip = [&](int s) { return r0 + 16 * (warp + Shape::warps * s); };
       SlabCopy<T, nb, pitch, Shape::threads> copy(A, k0);
       if (k0 > 0) copy.start(shared);
-      {
-        const Tile<T> in = afresh(A);
-#pragma unroll
-        for (int s = 0; s < strips; ++s)
-#pragma unroll
-          for (int j = 0; j < tiles; ++j) c[s][j] = load_tile<false, T>(in, n, strip(s), k0 + 8 * j, place);
-      }
-      // Rows beyond the last are copies of it here, too.
-      LeftPart<T> left[Shape::ahead][strips];
+      // Where a lane's rows begin, and where they meet the block column. Rows beyond the last are copies of it when they are read.
+      const index_t half = 4 * A.col_stride;
       const T* from[strips][2];
+      T* at[strips][2];
 #pragma unroll
       for (int s = 0; s < strips; ++s)
 #pragma unroll
-        for (int h = 0; h < 2; ++h) from[s][h] = &A(min(strip(s) + place.g + 8 * h, n - 1), place.t);
-      const index_t half = 4 * A.col_stride;
+        for (int h = 0; h < 2; ++h) {
+          from[s][h] = &A(min(strip(s) + place.g + 8 * h, n - 1), place.t);
+          at[s][h] = const_cast<T*>(from[s][h]) + k0 * A.col_stride;
+        }
+#pragma unroll
+      for (int s = 0; s < strips; ++s)
+        if (k0 + nb <= min(strip(s), n)) {
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const T* p = at[s][h];
+#pragma unroll
+            for (int j = 0; j < 2 * tiles; ++j, p += half) c[s][j / 2].set(2 * h + j % 2, *p);
+          }
+        } else {
+          const Tile<T> in = afresh(A);
+#pragma unroll
+          for (int j = 0; j < tiles; ++j) c[s][j] = load_tile<false, T>(in, n, strip(s), k0 + 8 * j, place);
+        }
+      LeftPart<T> left[Shape::ahead][strips];
       const auto read = [&](LeftPart<T>(&to)[strips]) TF_INLINE_LAMBDA {
 #pragma unroll
         for (int s = 0; s < strips; ++s)
@@ -308,11 +319,14 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
 #pragma unroll
       for (int s = 0; s < strips; ++s) {
         if (strip(s) < k0 + nb || strip(s) >= n) continue;
-        const Tile<T> out = afresh(A);
 #pragma unroll
         for (int p = 0; p < tiles; ++p) {
           const TensorEntries<T> x = times_inverse(c[s][p], negative_inverse(V + p * Corner<T>::size, place));
-          store_tile<true>(x, out, n, strip(s), k0 + 8 * p, place);
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            if (strip(s) + place.g + 8 * h < n) at[s][h][0] = x.get(2 * h), at[s][h][half] = x.get(2 * h + 1);
+            at[s][h] += 2 * half;
+          }
 #pragma unroll
           for (int j = p + 1; j < tiles; ++j) {
             RightPart<T> right;
@@ -413,7 +427,8 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   const auto resident = [&]<int strips, int warps>(std::integral_constant<int, strips>, std::integral_constant<int, warps>) {
     using Shape = Resident<T, strips, warps>;
     constexpr std::size_t bytes = Shape::entries * sizeof(T), all_shared = 227u << 10, reserved = 1u << 10;
-    go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, bytes, int(all_shared / (bytes + reserved)));
+    go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, bytes,
+       min(Shape::blocks, int(all_shared / (bytes + reserved))));
   };
   using std::integral_constant;
   switch (rung) {

@@ -76,6 +76,11 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
           }
       }
 #pragma unroll
+    for (int p = 0; p < panels; ++p)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (8 * p + place.col(e) >= n) x[p].set(e, T(0));  // rows of the factor beyond the last hold anything
+#pragma unroll
     for (int p = panels - 1; p >= 0; --p)
       if (8 * p < n) {
         RightPart<T> negative;
@@ -104,7 +109,7 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
 
 /// With `factors`, A is factored first and info decided; without, A is a factor and items whose info is not 0 are skipped.
 template <class T, int strips, bool factors>
-__global__ void __launch_bounds__(32)
+__global__ void __launch_bounds__(32, Resident<T, strips, 1>::blocks)
     cholesky_solve_kernel(Items<T> A, bool flipped, Items<T> B, std::conditional_t<factors, int*, const int*> info) {
   using Shape = SolveShape<T, strips>;
   extern __shared__ __align__(16) unsigned char raw[];
