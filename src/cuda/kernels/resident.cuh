@@ -13,11 +13,14 @@ __device__ bool wanted(const Items<T>& A, index_t b, const int* info, bool reset
 }
 /// What becomes of info[b]: `failed` is the order of the minor that is not positive definite, or 0.
 __device__ inline void report(int* info, index_t b, bool resets, index_t first, int failed) {
-  if (failed > 0) info[b] = int(first) + failed;
-  else if (resets) info[b] = 0;
+  if (failed > 0)
+    info[b] = int(first) + failed;
+  else if (resets)
+    info[b] = 0;
 }
 
-/// A as it is, in global memory, but the compiler cannot compute addresses in it ahead of time and hold them in registers.
+/// A as it is, in global memory, but the compiler cannot compute addresses in it ahead of time and hold them in
+/// registers.
 template <class T>
 __device__ __forceinline__ Tile<T> afresh(Tile<T> A) {
   asm volatile("" : "+l"(A.data), "+l"(A.row_stride), "+l"(A.col_stride));
@@ -32,16 +35,18 @@ __device__ __forceinline__ Tile<T, int> afresh(Tile<T, int> A) {
 /// Shared memory of a warp for a diagonal block and its inverse, both by rows.
 template <class T>
 struct Corner {
-  static constexpr int width = 8, vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
+  static constexpr int width = 8,
+                       vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
   static constexpr int pitch = width + vector;
   static constexpr int size = width * pitch;  // of each of the two
 };
 
-/// Factors the block, of which the lower triangle is given, by one warp: L takes its place, V becomes L^-H. Every lane has the
-/// whole block in registers and factors it for itself, so that no column waits for another lane; lanes 0-7 carry a row of the
-/// block besides, lanes 8-15 a row of the identity, which the same column operations turn into rows of L and L^-H. Columns
-/// stay unscaled until the end: the time is that of one reciprocal after the other. Returns 0, the failed column + 1, or,
-/// without `careful`, -1 and nothing is written when a pivot is not of a middling size: squares and reciprocals may overflow.
+/// Factors the block, of which the lower triangle is given, by one warp: L takes its place, V becomes L^-H. Every lane
+/// has the whole block in registers and factors it for itself, so that no column waits for another lane; lanes 0-7
+/// carry a row of the block besides, lanes 8-15 a row of the identity, which the same column operations turn into rows
+/// of L and L^-H. Columns stay unscaled until the end: the time is that of one reciprocal after the other. Returns 0,
+/// the failed column + 1, or, without `careful`, -1 and nothing is written when a pivot is not of a middling size:
+/// squares and reciprocals may overflow.
 template <bool careful, class T>
 __device__ __forceinline__ int factor_corner(T* block, T* V, T* scales) {
   using R = Real<T>;
@@ -146,8 +151,8 @@ __device__ __forceinline__ TensorEntries<T> times_inverse(const TensorEntries<T>
   return x;
 }
 
-/// Which of a lane's entries of the tile at (r0, k0) lie in the lower triangle of order n. `below`: the tile does not meet the
-/// diagonal.
+/// Which of a lane's entries of the tile at (r0, k0) lie in the lower triangle of order n. `below`: the tile does not
+/// meet the diagonal.
 template <bool below>
 __device__ __forceinline__ bool inside(int e, int n, int r0, int k0, const LanePlace& place) {
   return r0 + place.row(e) < n && (below || k0 + place.col(e) <= r0 + place.row(e));
@@ -202,7 +207,7 @@ template <class T, int strips, int warps_>
 struct Resident {
   static constexpr int warps = warps_, threads = 32 * warps, most = 16 * strips * warps;
   using Kept = KeptFactor<T, most>;
-  static constexpr int corner = Corner<T>::size + Corner<T>::width;  // the diagonal block and its scales
+  static constexpr int corner = Corner<T>::size + Corner<T>::width;      // the diagonal block and its scales
   static constexpr int entries = Kept::size + corner + Corner<T>::size;  // of shared memory, with one inverse
   // More blocks on a multiprocessor are worth more than the last registers.
   static constexpr int registers = sizeof(T) == 4 ? 128 : sizeof(T) > 8 || most > 32 ? 255 : 168;
@@ -211,8 +216,10 @@ struct Resident {
 
 template <int warps>
 __device__ __forceinline__ void team_sync() {
-  if constexpr (warps == 1) __syncwarp();
-  else __syncthreads();
+  if constexpr (warps == 1)
+    __syncwarp();
+  else
+    __syncthreads();
 }
 
 /// Lambdas that index registers must become part of the function that holds them.
@@ -224,20 +231,21 @@ __device__ __forceinline__ void kept_apart() {
   asm volatile("// branch %0" ::"n"(number));
 }
 
-/// Factors A, which lies in global or in shared memory, from the left by panels of eight columns: the tiles of a panel are in
-/// registers, the columns before it in shared memory as operands of its update, `kept`. The warp that has the diagonal block
-/// factors it, and all multiply by its inverse. V_step: how far apart these inverses are left in V. The code is short on
-/// purpose: unrolled over panels, with the whole triangle in registers, it waits for its own instructions.
+/// Factors A, which lies in global or in shared memory, from the left by panels of eight columns: the tiles of a panel
+/// are in registers, the columns before it in shared memory as operands of its update, `kept`. The warp that has the
+/// diagonal block factors it, and all multiply by its inverse. V_step: how far apart these inverses are left in V. The
+/// code is short on purpose: unrolled over panels, with the whole triangle in registers, it waits for its own
+/// instructions.
 template <class T, int strips, int warps, class Matrix>
-__device__ __forceinline__ int factor_resident(const Matrix& A, typename Resident<T, strips, warps>::Kept kept, T* corner,
-                                               T* V, int V_step) {
+__device__ __forceinline__ int factor_resident(const Matrix& A, typename Resident<T, strips, warps>::Kept kept,
+                                               T* corner, T* V, int V_step) {
   T* const scales = corner + Corner<T>::size;
   __shared__ int status;
   const int warp = warps == 1 ? 0 : int(threadIdx.x) / 32, n = int(A.rows);
   const LanePlace place;
   const auto strip = [&](int s) TF_INLINE_LAMBDA { return 16 * (warp + warps * s); };
-  // Where a lane's rows begin in panel p. Rows beyond the last are copies of it when they are read: nobody uses what comes of
-  // them, nor of columns beyond the last except in the diagonal block.
+  // Where a lane's rows begin in panel p. Rows beyond the last are copies of it when they are read: nobody uses what
+  // comes of them, nor of columns beyond the last except in the diagonal block.
   decltype(A.data) at[strips][2], diagonal = &A(place.g, place.t);
   const auto half = 4 * A.col_stride;
 #pragma unroll
