@@ -156,8 +156,11 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
       for (const Rung& rung : rungs)
-        for (index_t n : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65, 100, 127, 128, 129, 160, 257}) {
-          const index_t next = rung.path == std::string("resident 64") ? 33 : rung.path == std::string("resident 128") ? 65 : 1;
+        for (index_t n :
+             {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65, 100, 127, 128, 129, 160, 257}) {
+          const index_t next = rung.path == std::string("resident 64")    ? 33
+                               : rung.path == std::string("resident 128") ? 65
+                                                                          : 1;
           if (n < next || n > rung.most) continue;
           SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << rung.tuning);
           const auto A = this->items(kind, n > 64 ? 5 : 21, n, n % 3);
@@ -173,7 +176,8 @@ TYPED_TEST(Batch, SortedItemsOfEverySize) {
   for (index_t n : {0, 1, 260, 16, 17, 2, 128, 129, 64, 65, 0, 33, 32, 31, 400, 5, 150, 90, 1, 0})
     for (int i = 0; i < (n > 200 ? 1 : 3); ++i) A.push_back(random_spd<TypeParam>(this->random, n, i));
   for (Uplo uplo : both_uplos)
-    for (const char* tuning : {"whole=1000 sorted=1", "whole=1000 sorted=1 resident=64", "whole=1000 sorted=1 resident=0"}) {
+    for (const char* tuning :
+         {"whole=1000 sorted=1", "whole=1000 sorted=1 resident=64", "whole=1000 sorted=1 resident=0"}) {
       SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << tuning);
       const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A, {.tuning = tuning});
       expect_right(uplo, A, L);
@@ -210,7 +214,8 @@ TYPED_TEST(Batch, AMillionOfOrderThree) {
   index_t wrong = 0;
   for (index_t b = 0; b < count; ++b) {
     const T *l = &L[std::size_t(b * n * n)], *a = &values[std::size_t(b * n * n)];
-    bool right = infos[std::size_t(b)] == 0 && l[3] == a[3] && l[6] == a[6] && l[7] == a[7];  // what lies above is untouched
+    bool right =
+        infos[std::size_t(b)] == 0 && l[3] == a[3] && l[6] == a[6] && l[7] == a[7];  // what lies above is untouched
     for (index_t j = 0; j < n; ++j)
       for (index_t i = j; i < n; ++i) {
         T sum = a[j * n + i];

@@ -1,5 +1,6 @@
-// Cholesky of many matrices, a ladder of three bodies: several items to a warp, one to a warp or a few warps with the whole
-// triangle in registers, one to a block from the left with one block column in registers. Only the triangle is touched.
+// Cholesky of many matrices, a ladder of three bodies: several items to a warp, one to a warp or a few warps with the
+// whole triangle in registers, one to a block from the left with one block column in registers. Only the triangle is
+// touched.
 #pragma once
 
 #include <cuda/kernels/async.cuh>
@@ -19,8 +20,10 @@ template <int warps>
 class ItemTurn {
  public:
   __device__ ItemTurn(const Selection& selection, index_t count) : selection_(selection) {
-    if (selection.order) first_ = selection.bounds[0], end_ = selection.bounds[1];
-    else end_ = count;
+    if (selection.order)
+      first_ = selection.bounds[0], end_ = selection.bounds[1];
+    else
+      end_ = count;
     at_ = first_ + blockIdx.x;
   }
   __device__ bool more() const { return at_ < end_; }
@@ -41,8 +44,10 @@ class ItemTurn {
 
  private:
   __device__ static void team_sync() {
-    if constexpr (warps == 1) __syncwarp();
-    else __syncthreads();
+    if constexpr (warps == 1)
+      __syncwarp();
+    else
+      __syncthreads();
   }
   Selection selection_;
   index_t first_ = 0, end_, at_;
@@ -59,8 +64,8 @@ struct SmallShape {
   static constexpr int turned = width * pitch;  // entries of an item that is transposed through shared memory
 };
 
-/// Factors one item of order n by `width` lanes. Returns 0, the failed column + 1, or -1 without having written when this
-/// wants care. All lanes of a warp come here together, those without work with n = 0.
+/// Factors one item of order n by `width` lanes. Returns 0, the failed column + 1, or -1 without having written when
+/// this wants care. All lanes of a warp come here together, those without work with n = 0.
 template <bool careful, class T, int width>
 __device__ __forceinline__ int factor_small(const Tile<T>& given, int n, bool writes, T* scratch, T* turned) {
   using Shape = SmallShape<T, width>;
@@ -75,7 +80,8 @@ __device__ __forceinline__ int factor_small(const Tile<T>& given, int n, bool wr
     for (int c = 0; c < width; ++c) a[c] = c <= row && row < n ? column[c * step] : T(c == row ? 1 : 0);
   } else {
 #pragma unroll
-    for (int r = 0; r < width; ++r) turned[row * Shape::pitch + r] = row <= r && r < n ? column[r * step] : T(r == row ? 1 : 0);
+    for (int r = 0; r < width; ++r)
+      turned[row * Shape::pitch + r] = row <= r && r < n ? column[r * step] : T(r == row ? 1 : 0);
     __syncwarp();  // the triangle is there
 #pragma unroll
     for (int c = 0; c < width; ++c) a[c] = turned[c * Shape::pitch + row];
@@ -116,7 +122,8 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
   const int group = int(threadIdx.x) / width;
   T* scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
   T* turned = reinterpret_cast<T*>(raw) + Shape::items * Shape::scratch + group * Shape::turned;
-  const index_t begin = selection.order ? selection.bounds[0] : 0, end = selection.order ? selection.bounds[1] : A.count;
+  const index_t begin = selection.order ? selection.bounds[0] : 0,
+                end = selection.order ? selection.bounds[1] : A.count;
   for (index_t b0 = begin + index_t(blockIdx.x) * Shape::items; b0 < end; b0 += index_t(gridDim.x) * Shape::items) {
     const bool inside = b0 + group < end;
     const index_t b = inside && selection.order ? index_t(selection.order[b0 + group]) : b0 + group;
@@ -130,8 +137,10 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
       failed = failed < 0 ? again : failed;
     }
     if (inside && int(threadIdx.x) % width == 0) {
-      if (own) report(info, b, resets, first, failed);
-      else if (resets) info[b] = -1;
+      if (own)
+        report(info, b, resets, first, failed);
+      else if (resets)
+        info[b] = -1;
     }
     __syncwarp();  // scratch memory is free again
   }
@@ -140,7 +149,7 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
 // ---- the whole factor in shared memory ----
 
 template <class T, int strips, int warps>
-__global__ void __launch_bounds__(32 * warps)
+__global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks)
     cholesky_resident_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   using Shape = Resident<T, strips, warps>;
   extern __shared__ __align__(16) unsigned char raw[];
@@ -150,12 +159,15 @@ __global__ void __launch_bounds__(32 * warps)
     const bool own = wanted(A, b, info, resets);
     int failed = 0;
     if (own)
-      failed = factor_resident<T, strips, warps>(afresh(A.item(b)), typename Shape::Kept{shared}, shared + Shape::Kept::size,
-                                                 shared + Shape::Kept::size + Shape::corner, 0);
+      failed =
+          factor_resident<T, strips, warps>(afresh(A.item(b)), typename Shape::Kept{shared}, shared + Shape::Kept::size,
+                                            shared + Shape::Kept::size + Shape::corner, 0);
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) {
-      if (own) report(info, b, resets, first, failed);
-      else if (resets) info[b] = -1;
+      if (own)
+        report(info, b, resets, first, failed);
+      else if (resets)
+        info[b] = -1;
     }
   }
 }
@@ -163,12 +175,12 @@ __global__ void __launch_bounds__(32 * warps)
 // ---- from the left, a block column in registers ----
 
 /// A block takes block columns of 32 and, within each, chunks of rows: `strips` tiles of 16 rows to a warp. A chunk
-/// is updated with everything left of it, from global memory; one warp factors the diagonal tile; products with its inverted
-/// diagonal blocks finish the rest.
+/// is updated with everything left of it, from global memory; one warp factors the diagonal tile; products with its
+/// inverted diagonal blocks finish the rest.
 template <class T, int warps_, int strips_>
 struct Blocked {
   static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32;
-  static constexpr int blocks = 16 / warps;                // on a multiprocessor
+  static constexpr int blocks = 16 / warps;                     // on a multiprocessor
   static constexpr int ahead = sizeof(T) < 8 ? 2 : 2 / strips;  // steps of 8 columns that are loaded ahead
   static constexpr int chunk = 16 * warps * strips;
   static constexpr int pitch = nb + column_pad<T>, slab = pitch * nb;  // nb x nb entries
@@ -176,8 +188,8 @@ struct Blocked {
   static constexpr int entries = 3 * slab + inverses + Resident<T, 2, 1>::entries;
 };
 
-/// Copies slabs of nb x nb entries of the rows of A from r0 on to shared memory, one after the other from the left, rows
-/// permuted as right operands want them. Rows beyond the last are copies of it: what comes of them is not used.
+/// Copies slabs of nb x nb entries of the rows of A from r0 on to shared memory, one after the other from the left,
+/// rows permuted as right operands want them. Rows beyond the last are copies of it: what comes of them is not used.
 template <class T, int nb, int pitch, int threads>
 class SlabCopy {
  public:
@@ -190,7 +202,8 @@ class SlabCopy {
 #pragma unroll
     for (int t = 0; t < each; ++t) {
       const int r = row(t);
-      copy_async<int(sizeof(T))>(shared_address(slab + column(t) * pitch + r / 8 * 8 + LanePlace::right_place(r % 8)), from_[t]);
+      copy_async<int(sizeof(T))>(shared_address(slab + column(t) * pitch + r / 8 * 8 + LanePlace::right_place(r % 8)),
+                                 from_[t]);
       from_[t] += step_;
     }
     copy_commit();
@@ -199,14 +212,16 @@ class SlabCopy {
  private:
   static constexpr int each = nb * nb / threads;
   __device__ int row(int t) const { return down_ ? int(threadIdx.x) % nb : int(threadIdx.x) / nb + t * (threads / nb); }
-  __device__ int column(int t) const { return down_ ? int(threadIdx.x) / nb + t * (threads / nb) : int(threadIdx.x) % nb; }
+  __device__ int column(int t) const {
+    return down_ ? int(threadIdx.x) / nb + t * (threads / nb) : int(threadIdx.x) % nb;
+  }
   const T* from_[each];
   index_t step_;
   bool down_;
 };
 
-/// Factors a tile of order up to 32 in shared memory by one warp; see factor_resident. Apart, so that its registers are not
-/// held during the update.
+/// Factors a tile of order up to 32 in shared memory by one warp; see factor_resident. Apart, so that its registers are
+/// not held during the update.
 template <class T, int pitch>
 __device__ __noinline__ int factor_diagonal_tile(T* L11, int n, T* scratch, T* V) {
   using Shape = Resident<T, 2, 1>;
@@ -230,21 +245,33 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
       const auto strip = [&](int s) { return r0 + 16 * (warp + Shape::warps * s); };
       SlabCopy<T, nb, pitch, Shape::threads> copy(A, k0);
       if (k0 > 0) copy.start(shared);
-      {
-        const Tile<T> in = afresh(A);
-#pragma unroll
-        for (int s = 0; s < strips; ++s)
-#pragma unroll
-          for (int j = 0; j < tiles; ++j) c[s][j] = load_tile<false, T>(in, n, strip(s), k0 + 8 * j, place);
-      }
-      // Rows beyond the last are copies of it here, too.
-      LeftPart<T> left[Shape::ahead][strips];
+      // Where a lane's rows begin, and where they meet the block column. Rows beyond the last are copies of it when
+      // they are read.
+      const index_t half = 4 * A.col_stride;
       const T* from[strips][2];
+      T* at[strips][2];
 #pragma unroll
       for (int s = 0; s < strips; ++s)
 #pragma unroll
-        for (int h = 0; h < 2; ++h) from[s][h] = &A(min(strip(s) + place.g + 8 * h, n - 1), place.t);
-      const index_t half = 4 * A.col_stride;
+        for (int h = 0; h < 2; ++h) {
+          from[s][h] = &A(min(strip(s) + place.g + 8 * h, n - 1), place.t);
+          at[s][h] = const_cast<T*>(from[s][h]) + k0 * A.col_stride;
+        }
+#pragma unroll
+      for (int s = 0; s < strips; ++s)
+        if (k0 + nb <= min(strip(s), n)) {
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const T* p = at[s][h];
+#pragma unroll
+            for (int j = 0; j < 2 * tiles; ++j, p += half) c[s][j / 2].set(2 * h + j % 2, *p);
+          }
+        } else {
+          const Tile<T> in = afresh(A);
+#pragma unroll
+          for (int j = 0; j < tiles; ++j) c[s][j] = load_tile<false, T>(in, n, strip(s), k0 + 8 * j, place);
+        }
+      LeftPart<T> left[Shape::ahead][strips];
       const auto read = [&](LeftPart<T>(&to)[strips]) TF_INLINE_LAMBDA {
 #pragma unroll
         for (int s = 0; s < strips; ++s)
@@ -259,8 +286,10 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
         for (int g = 0; g < Shape::ahead; ++g) read(left[g]);
       for (int k = 0; k < k0; k += nb) {
         T* const slab = shared + k / nb % 2 * Shape::slab;
-        if (k + nb < k0) copy.start(shared + (k / nb + 1) % 2 * Shape::slab);
-        else copy_commit();
+        if (k + nb < k0)
+          copy.start(shared + (k / nb + 1) % 2 * Shape::slab);
+        else
+          copy_commit();
         copy_wait<1>();
         __syncthreads();  // this slab is complete
 #pragma unroll
@@ -289,7 +318,7 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
         if (warp == 0) {
           const int failed = factor_diagonal_tile<T, pitch>(L11, min(nb, n - k0), scratch, V);
           if (threadIdx.x == 0) failure = failed;
-          // What this warp held of the tile is not wanted any more, and was not worth saving around the call.
+            // What this warp held of the tile is not wanted any more, and was not worth saving around the call.
 #pragma unroll
           for (int j = 0; j < tiles; ++j)
 #pragma unroll
@@ -308,11 +337,14 @@ __device__ __forceinline__ int factor_blocked(const Tile<T>& A, T* shared) {
 #pragma unroll
       for (int s = 0; s < strips; ++s) {
         if (strip(s) < k0 + nb || strip(s) >= n) continue;
-        const Tile<T> out = afresh(A);
 #pragma unroll
         for (int p = 0; p < tiles; ++p) {
           const TensorEntries<T> x = times_inverse(c[s][p], negative_inverse(V + p * Corner<T>::size, place));
-          store_tile<true>(x, out, n, strip(s), k0 + 8 * p, place);
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            if (strip(s) + place.g + 8 * h < n) at[s][h][0] = x.get(2 * h), at[s][h][half] = x.get(2 * h + 1);
+            at[s][h] += 2 * half;
+          }
 #pragma unroll
           for (int j = p + 1; j < tiles; ++j) {
             RightPart<T> right;
@@ -338,35 +370,40 @@ __global__ void __launch_bounds__(32 * warps, Blocked<T, warps, strips>::blocks)
     const int failed = own ? factor_blocked<T, warps, strips>(A.item(b), reinterpret_cast<T*>(raw)) : 0;
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) {
-      if (own) report(info, b, resets, first, failed);
-      else if (resets) info[b] = -1;
+      if (own)
+        report(info, b, resets, first, failed);
+      else if (resets)
+        info[b] = -1;
     }
   }
 }
 
 // ---- which body takes which items ----
 
-/// The rungs of the ladder, from the largest items to the smallest. Items of one size, and ragged ones that are not sorted,
-/// take a single rung; sorted ones are spread over all.
+/// The rungs of the ladder, from the largest items to the smallest. Items of one size, and ragged ones that are not
+/// sorted, take a single rung; sorted ones are spread over all.
 enum class Rung { Blocked, Resident128, Resident64, Resident32, Small };
 inline constexpr int sorted_rungs = 4;  // sorted items of order up to 16 go with those up to 32
 
 inline Rung rung_of(index_t n, const CholeskyTuning& tuning) {
   if (n <= min(tuning.small, index_t(16))) return Rung::Small;
   const index_t resident = n <= tuning.resident ? n : 129;
-  return resident <= 32 ? Rung::Resident32 : resident <= 64 ? Rung::Resident64 : resident <= 128 ? Rung::Resident128 : Rung::Blocked;
+  return resident <= 32    ? Rung::Resident32
+         : resident <= 64  ? Rung::Resident64
+         : resident <= 128 ? Rung::Resident128
+                           : Rung::Blocked;
 }
 
-/// Sorts item numbers by size, the largest first, into `order`; bounds[r], bounds[r + 1] is the stretch of rung r of the
-/// sorted ones. Sizes are told apart by eights up to 512, and by hundreds and less beyond. One block.
+/// Sorts item numbers by size, the largest first, into `order`; bounds[r], bounds[r + 1] is the stretch of rung r of
+/// the sorted ones. Sizes are told apart by eights up to 512, and by hundreds and less beyond. One block.
 inline constexpr int sort_threads = 1024, sort_keys = 128;
 __device__ inline int sort_key(int n) {
   const int key = n <= 512 ? (n + 7) / 8 : 64 + (n - 512 + 127) / 128;
   return sort_keys - 1 - max(0, min(key, sort_keys - 1));
 }
 template <class T>
-__global__ void __launch_bounds__(sort_threads) sort_items_kernel(Items<T> A, int first_rung, int resident, int* order,
-                                                                     int* bounds, int* taken) {
+__global__ void __launch_bounds__(sort_threads)
+    sort_items_kernel(Items<T> A, int first_rung, int resident, int* order, int* bounds, int* taken) {
   __shared__ int places[sort_keys];
   const int t = int(threadIdx.x), count = int(A.count);
   if (t < sort_keys) places[t] = 0;
@@ -410,24 +447,36 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
     go(cholesky_small_kernel<T, width>, Shape::threads, Shape::items,
        std::size_t(Shape::items) * (Shape::scratch + Shape::turned) * sizeof(T), 8);
   };
-  const auto resident = [&]<int strips, int warps>(std::integral_constant<int, strips>, std::integral_constant<int, warps>) {
+  const auto resident = [&]<int strips, int warps>(std::integral_constant<int, strips>,
+                                                   std::integral_constant<int, warps>) {
     using Shape = Resident<T, strips, warps>;
     constexpr std::size_t bytes = Shape::entries * sizeof(T), all_shared = 227u << 10, reserved = 1u << 10;
-    go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, bytes, int(all_shared / (bytes + reserved)));
+    go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, bytes,
+       min(Shape::blocks, int(all_shared / (bytes + reserved))));
   };
   using std::integral_constant;
   switch (rung) {
     case Rung::Small:
-      if (A.rows <= 4) small(integral_constant<int, 4>{});
-      else if (A.rows <= 8) small(integral_constant<int, 8>{});
-      else small(integral_constant<int, 16>{});
+      if (A.rows <= 4)
+        small(integral_constant<int, 4>{});
+      else if (A.rows <= 8)
+        small(integral_constant<int, 8>{});
+      else
+        small(integral_constant<int, 16>{});
       break;
-    case Rung::Resident32: resident(integral_constant<int, 2>{}, integral_constant<int, 1>{}); break;
-    case Rung::Resident64: resident(integral_constant<int, 4>{}, integral_constant<int, 1>{}); break;
-    case Rung::Resident128: resident(integral_constant<int, 2>{}, integral_constant<int, 4>{}); break;
+    case Rung::Resident32:
+      resident(integral_constant<int, 2>{}, integral_constant<int, 1>{});
+      break;
+    case Rung::Resident64:
+      resident(integral_constant<int, 4>{}, integral_constant<int, 1>{});
+      break;
+    case Rung::Resident128:
+      resident(integral_constant<int, 2>{}, integral_constant<int, 4>{});
+      break;
     case Rung::Blocked: {
       using Shape = Blocked<T, 4, 1>;
-      go(cholesky_blocked_kernel<T, Shape::warps, Shape::strips>, Shape::threads, 1, Shape::entries * sizeof(T), Shape::blocks);
+      go(cholesky_blocked_kernel<T, Shape::warps, Shape::strips>, Shape::threads, 1, Shape::entries * sizeof(T),
+         Shape::blocks);
     }
   }
 }
@@ -449,8 +498,8 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
     return names[int(rung)];
   }
   int *const bounds = list + A.count, *const taken = bounds + sorted_rungs + 1;
-  launch(stream, sort_items_kernel<T>, 1, sort_threads, 0, A, int(rung),
-         int(min(tuning.resident, index_t(128))), list, bounds, taken);
+  launch(stream, sort_items_kernel<T>, 1, sort_threads, 0, A, int(rung), int(min(tuning.resident, index_t(128))), list,
+         bounds, taken);
   for (int r = int(rung); r < sorted_rungs; ++r)
     launch_rung(stream, multiprocessors, Rung(r), A, {list, bounds + r, taken + r}, info, first, resets);
   return "sorted";
@@ -458,7 +507,7 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                             \
-  template trifactor::index_t trifactor::cuda::cholesky_list_size<T>(const Items<T>&, const CholeskyTuning&);        \
-  template const char* trifactor::cuda::launch_cholesky<T>(void*, int, Items<T>, int*, index_t, bool,                \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                      \
+  template trifactor::index_t trifactor::cuda::cholesky_list_size<T>(const Items<T>&, const CholeskyTuning&); \
+  template const char* trifactor::cuda::launch_cholesky<T>(void*, int, Items<T>, int*, index_t, bool,         \
                                                            const CholeskyTuning&, int*);

@@ -1,5 +1,5 @@
-// Solves with Cholesky factors of order up to 64, for a batch: the factor in shared memory, sixteen right-hand sides at a
-// time in the registers of a warp. A matrix may be factored first, so that it is read once.
+// Solves with Cholesky factors of order up to 64, for a batch: the factor in shared memory, sixteen right-hand sides at
+// a time in the registers of a warp. A matrix may be factored first, so that it is read once.
 #pragma once
 
 #include <cuda/kernels/launch.cuh>
@@ -72,9 +72,14 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
             RightPart<T> right;
 #pragma unroll
             for (int s = 0; s < 2; ++s) right.v[s] = kept.at(p, 8 * i + place.right_row(), 4 * s + place.t);
-            subtract_product(x[i], as_left(x[p]), right);                              // x_i -= x_p L_ip^H
+            subtract_product(x[i], as_left(x[p]), right);  // x_i -= x_p L_ip^H
           }
       }
+#pragma unroll
+    for (int p = 0; p < panels; ++p)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (8 * p + place.col(e) >= n) x[p].set(e, T(0));  // rows of the factor beyond the last hold anything
 #pragma unroll
     for (int p = panels - 1; p >= 0; --p)
       if (8 * p < n) {
@@ -82,13 +87,13 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
 #pragma unroll
         for (int s = 0; s < 2; ++s)
           negative.v[s] = -V[p * Corner<T>::size + place.right_row() * Corner<T>::pitch + 4 * s + place.t];
-        x[p] = times_inverse(x[p], negative);                                          // x_p := x_p L_pp^-1
+        x[p] = times_inverse(x[p], negative);  // x_p := x_p L_pp^-1
 #pragma unroll
         for (int i = 0; i < p; ++i) {
           RightPart<T> right;
 #pragma unroll
           for (int s = 0; s < 2; ++s) right.v[s] = conj(kept.at(i, 8 * p + 4 * s + place.t, place.right_row()));
-          subtract_product(x[i], as_left(x[p]), right);                                // x_i -= x_p L_pi
+          subtract_product(x[i], as_left(x[p]), right);  // x_i -= x_p L_pi
         }
       }
     const Tile<T> out = afresh(given);
@@ -102,9 +107,10 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
   }
 }
 
-/// With `factors`, A is factored first and info decided; without, A is a factor and items whose info is not 0 are skipped.
+/// With `factors`, A is factored first and info decided; without, A is a factor and items whose info is not 0 are
+/// skipped.
 template <class T, int strips, bool factors>
-__global__ void __launch_bounds__(32)
+__global__ void __launch_bounds__(32, Resident<T, strips, 1>::blocks)
     cholesky_solve_kernel(Items<T> A, bool flipped, Items<T> B, std::conditional_t<factors, int*, const int*> info) {
   using Shape = SolveShape<T, strips>;
   extern __shared__ __align__(16) unsigned char raw[];
@@ -113,7 +119,8 @@ __global__ void __launch_bounds__(32)
   for (index_t b = blockIdx.x; b < B.count; b += gridDim.x) {
     const Tile<T> a = A.item(b);
     if constexpr (factors) {
-      const bool fits = wanted(A, b, nullptr, true) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
+      const bool fits =
+          wanted(A, b, nullptr, true) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
       int failed = -1;
       if (fits) failed = factor_resident<T, strips, 1>(afresh(a), kept, shared + Shape::corner, V, Corner<T>::size);
       __syncwarp();  // the factor is complete
@@ -134,8 +141,10 @@ void launch_solve_items(void* stream, const Items<T>& A, bool flipped, const Ite
     launch(stream, cholesky_solve_kernel<T, strips, factors>, grid_for(B.count), 32,
            SolveShape<T, strips>::entries * sizeof(T), A, flipped, B, info);
   };
-  if (A.rows <= 32) go(std::integral_constant<int, 2>{});
-  else go(std::integral_constant<int, 4>{});
+  if (A.rows <= 32)
+    go(std::integral_constant<int, 2>{});
+  else
+    go(std::integral_constant<int, 4>{});
 }
 template <class T>
 void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info) {
@@ -154,6 +163,6 @@ void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                          \
-  template void trifactor::cuda::launch_factor_and_solve<T>(void*, Items<T>, bool, Items<T>, int*);               \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                            \
+  template void trifactor::cuda::launch_factor_and_solve<T>(void*, Items<T>, bool, Items<T>, int*); \
   template void trifactor::cuda::launch_cholesky_solve<T>(void*, Items<const T>, bool, Items<T>, const int*);

@@ -13,7 +13,8 @@ struct ColumnScratch {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
   static constexpr int step = width + vector;
   static constexpr int used = 2 * step + width;
-  static constexpr int size = used + (used * int(sizeof(T)) % 128 == 0 ? vector : 0);  // groups of lanes in different banks
+  static constexpr int size =
+      used + (used * int(sizeof(T)) % 128 == 0 ? vector : 0);  // groups of lanes in different banks
 };
 
 /// f(0), f(1), ... f(count - 1), each a constant: arrays that it indexes stay in registers.
@@ -108,9 +109,9 @@ __device__ inline bool middling(R d) {
   return d >= least && d <= most;
 }
 
-/// Where a lane holds entries of a 16 x 8 tile on the tensor cores: rows lane / 4 + 8 h and columns lane % 4 + 4 f for entry
-/// 2 h + f. The columns of the product are permuted for that: four lanes touch four neighbours whether memory runs along
-/// rows or along columns.
+/// Where a lane holds entries of a 16 x 8 tile on the tensor cores: rows lane / 4 + 8 h and columns lane % 4 + 4 f for
+/// entry 2 h + f. The columns of the product are permuted for that: four lanes touch four neighbours whether memory
+/// runs along rows or along columns.
 struct LanePlace {
   int g, t;
   __device__ LanePlace() : g(int(threadIdx.x) % 32 / 4), t(int(threadIdx.x) % 4) {
@@ -136,7 +137,8 @@ struct RightPart {
 
 #if TRIFACTOR_TENSOR
 __device__ inline void mma8_tf32(float (&c)[4], const unsigned (&a)[2][2], const unsigned (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0][0]), "r"(a[0][1]), "r"(a[1][0]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
 }
@@ -154,8 +156,10 @@ __device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const Left
   if constexpr (!tensor<T>) {
     const int lane = int(threadIdx.x) % 32, t = lane % 4;
     const auto from = [](T x, int l) {
-      if constexpr (is_complex<T>) return T(__shfl_sync(~0u, x.re, l), __shfl_sync(~0u, x.im, l));
-      else return __shfl_sync(~0u, x, l);
+      if constexpr (is_complex<T>)
+        return T(__shfl_sync(~0u, x.re, l), __shfl_sync(~0u, x.im, l));
+      else
+        return __shfl_sync(~0u, x, l);
     };
 #pragma unroll
     for (int s = 0; s < 2; ++s)

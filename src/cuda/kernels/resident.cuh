@@ -13,11 +13,14 @@ __device__ bool wanted(const Items<T>& A, index_t b, const int* info, bool reset
 }
 /// What becomes of info[b]: `failed` is the order of the minor that is not positive definite, or 0.
 __device__ inline void report(int* info, index_t b, bool resets, index_t first, int failed) {
-  if (failed > 0) info[b] = int(first) + failed;
-  else if (resets) info[b] = 0;
+  if (failed > 0)
+    info[b] = int(first) + failed;
+  else if (resets)
+    info[b] = 0;
 }
 
-/// A as it is, in global memory, but the compiler cannot compute addresses in it ahead of time and hold them in registers.
+/// A as it is, in global memory, but the compiler cannot compute addresses in it ahead of time and hold them in
+/// registers.
 template <class T>
 __device__ __forceinline__ Tile<T> afresh(Tile<T> A) {
   asm volatile("" : "+l"(A.data), "+l"(A.row_stride), "+l"(A.col_stride));
@@ -32,16 +35,18 @@ __device__ __forceinline__ Tile<T, int> afresh(Tile<T, int> A) {
 /// Shared memory of a warp for a diagonal block and its inverse, both by rows.
 template <class T>
 struct Corner {
-  static constexpr int width = 8, vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
+  static constexpr int width = 8,
+                       vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
   static constexpr int pitch = width + vector;
   static constexpr int size = width * pitch;  // of each of the two
 };
 
-/// Factors the block, of which the lower triangle is given, by one warp: L takes its place, V becomes L^-H. Every lane has the
-/// whole block in registers and factors it for itself, so that no column waits for another lane; lanes 0-7 carry a row of the
-/// block besides, lanes 8-15 a row of the identity, which the same column operations turn into rows of L and L^-H. Columns
-/// stay unscaled until the end: the time is that of one reciprocal after the other. Returns 0, the failed column + 1, or,
-/// without `careful`, -1 and nothing is written when a pivot is not of a middling size: squares and reciprocals may overflow.
+/// Factors the block, of which the lower triangle is given, by one warp: L takes its place, V becomes L^-H. Every lane
+/// has the whole block in registers and factors it for itself, so that no column waits for another lane; lanes 0-7
+/// carry a row of the block besides, lanes 8-15 a row of the identity, which the same column operations turn into rows
+/// of L and L^-H. Columns stay unscaled until the end: the time is that of one reciprocal after the other. Returns 0,
+/// the failed column + 1, or, without `careful`, -1 and nothing is written when a pivot is not of a middling size:
+/// squares and reciprocals may overflow.
 template <bool careful, class T>
 __device__ __forceinline__ int factor_corner(T* block, T* V, T* scales) {
   using R = Real<T>;
@@ -146,8 +151,8 @@ __device__ __forceinline__ TensorEntries<T> times_inverse(const TensorEntries<T>
   return x;
 }
 
-/// Which of a lane's entries of the tile at (r0, k0) lie in the lower triangle of order n. `below`: the tile does not meet the
-/// diagonal.
+/// Which of a lane's entries of the tile at (r0, k0) lie in the lower triangle of order n. `below`: the tile does not
+/// meet the diagonal.
 template <bool below>
 __device__ __forceinline__ bool inside(int e, int n, int r0, int k0, const LanePlace& place) {
   return r0 + place.row(e) < n && (below || k0 + place.col(e) <= r0 + place.row(e));
@@ -202,14 +207,19 @@ template <class T, int strips, int warps_>
 struct Resident {
   static constexpr int warps = warps_, threads = 32 * warps, most = 16 * strips * warps;
   using Kept = KeptFactor<T, most>;
-  static constexpr int corner = Corner<T>::size + Corner<T>::width;  // the diagonal block and its scales
+  static constexpr int corner = Corner<T>::size + Corner<T>::width;      // the diagonal block and its scales
   static constexpr int entries = Kept::size + corner + Corner<T>::size;  // of shared memory, with one inverse
+  // More blocks on a multiprocessor are worth more than the last registers.
+  static constexpr int registers = sizeof(T) == 4 ? 128 : sizeof(T) > 8 || most > 32 ? 255 : 168;
+  static constexpr int blocks = 65536 / (threads * registers);
 };
 
 template <int warps>
 __device__ __forceinline__ void team_sync() {
-  if constexpr (warps == 1) __syncwarp();
-  else __syncthreads();
+  if constexpr (warps == 1)
+    __syncwarp();
+  else
+    __syncthreads();
 }
 
 /// Lambdas that index registers must become part of the function that holds them.
@@ -221,29 +231,56 @@ __device__ __forceinline__ void kept_apart() {
   asm volatile("// branch %0" ::"n"(number));
 }
 
-/// Factors A, which lies in global or in shared memory, from the left by panels of eight columns: the tiles of a panel are in
-/// registers, the columns before it in shared memory as operands of its update, `kept`. The warp that has the diagonal block
-/// factors it, and all multiply by its inverse. V_step: how far apart these inverses are left in V. The code is short on
-/// purpose: unrolled over panels, with the whole triangle in registers, it waits for its own instructions.
+/// Factors A, which lies in global or in shared memory, from the left by panels of eight columns: the tiles of a panel
+/// are in registers, the columns before it in shared memory as operands of its update, `kept`. The warp that has the
+/// diagonal block factors it, and all multiply by its inverse. V_step: how far apart these inverses are left in V. The
+/// code is short on purpose: unrolled over panels, with the whole triangle in registers, it waits for its own
+/// instructions.
 template <class T, int strips, int warps, class Matrix>
-__device__ __forceinline__ int factor_resident(const Matrix& A, typename Resident<T, strips, warps>::Kept kept, T* corner,
-                                               T* V, int V_step) {
+__device__ __forceinline__ int factor_resident(const Matrix& A, typename Resident<T, strips, warps>::Kept kept,
+                                               T* corner, T* V, int V_step) {
   T* const scales = corner + Corner<T>::size;
   __shared__ int status;
   const int warp = warps == 1 ? 0 : int(threadIdx.x) / 32, n = int(A.rows);
   const LanePlace place;
   const auto strip = [&](int s) TF_INLINE_LAMBDA { return 16 * (warp + warps * s); };
-  TensorEntries<T> c[strips], next[strips];
+  // Where a lane's rows begin in panel p. Rows beyond the last are copies of it when they are read: nobody uses what
+  // comes of them, nor of columns beyond the last except in the diagonal block.
+  decltype(A.data) at[strips][2], diagonal = &A(place.g, place.t);
+  const auto half = 4 * A.col_stride;
 #pragma unroll
-  for (int s = 0; s < strips; ++s) next[s] = load_tile<false, T>(A, n, strip(s), 0, place);
-  for (int p = 0; 8 * p < n; ++p) {
+  for (int s = 0; s < strips; ++s)
+#pragma unroll
+    for (int h = 0; h < 2; ++h) at[s][h] = &A(min(strip(s) + place.g + 8 * h, n - 1), place.t);
+  TensorEntries<T> c[strips], next[strips];
+  const auto load = [&](int p, decltype(half) ahead) TF_INLINE_LAMBDA {  // next := panel p, so far ahead of `at`
 #pragma unroll
     for (int s = 0; s < strips; ++s) {
-      c[s] = next[s];
-      if (8 * (p + 1) < n && strip(s) + 15 >= 8 * (p + 1)) next[s] = load_tile<false, T>(A, n, strip(s), 8 * (p + 1), place);
+      if (strip(s) + 15 < 8 * p) continue;
+      if (8 * p + 8 <= min(strip(s), n)) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) next[s].set(e, at[s][e / 2][ahead + (e % 2 ? half : 0)]);
+      } else {  // some lie in the other triangle, or beyond the last column
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int k = 8 * p + place.col(e);
+          next[s].set(e, k < n && k <= strip(s) + place.row(e) ? at[s][e / 2][ahead + (e % 2 ? half : 0)] : T(0));
+        }
+      }
     }
+  };
+  if (n > 0) load(0, 0);
+  for (int p = 0; 8 * p < n; ++p) {
+#pragma unroll
+    for (int s = 0; s < strips; ++s) c[s] = next[s];
+    if (8 * (p + 1) < n) load(p + 1, 2 * half);
     // c -= L (rows, k) L (8 p.., k)^H for the panels k before this one
-    for (int k = 0; k < p; ++k) {
+    TensorEntries<T> other[strips];  // a second sum: the products of one wait for each other
+#pragma unroll
+    for (int s = 0; s < strips; ++s)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
+    const auto subtract = [&](int k, TensorEntries<T>(&to)[strips]) TF_INLINE_LAMBDA {
       const int pitch = kept.pitch(k);
       const T* const column = kept.panel(k) + place.t * pitch;
       RightPart<T> right;
@@ -257,9 +294,16 @@ __device__ __forceinline__ int factor_resident(const Matrix& A, typename Residen
           for (int f = 0; f < 2; ++f)
 #pragma unroll
             for (int h = 0; h < 2; ++h) left.v[f][h] = column[4 * f * pitch + strip(s) + place.g + 8 * h];
-          subtract_product(c[s], left, right);
+          subtract_product(to[s], left, right);
         }
-    }
+    };
+    int k = p % 2;
+    if (k) subtract(0, c);
+    for (; k < p; k += 2) subtract(k, c), subtract(k + 1, other);
+#pragma unroll
+    for (int s = 0; s < strips; ++s)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
     T* const inverse = V + p * V_step;
     int failed = 0;
     if (warps == 1 || p / 2 % warps == warp) {
@@ -267,8 +311,11 @@ __device__ __forceinline__ int factor_resident(const Matrix& A, typename Residen
         constexpr int s = decltype(slot)::value;
         if (p / 2 == warp + warps * s) {
 #pragma unroll
-          for (int f = 0; f < 2; ++f)
-            corner[place.g * Corner<T>::pitch + place.t + 4 * f] = p % 2 ? c[s].get(2 + f) : c[s].get(f);
+          for (int f = 0; f < 2; ++f) {
+            const bool inside = 8 * p + max(place.g, place.t + 4 * f) < n;
+            const T v = p % 2 ? c[s].get(2 + f) : c[s].get(f);
+            corner[place.g * Corner<T>::pitch + place.t + 4 * f] = inside ? v : T(place.g == place.t + 4 * f ? 1 : 0);
+          }
           kept_apart<s>();
         }
       });
@@ -277,10 +324,9 @@ __device__ __forceinline__ int factor_resident(const Matrix& A, typename Residen
       if (failed < 0) failed = factor_corner_carefully(corner, inverse, scales);
       __syncwarp();  // its factor and inverse are there
 #pragma unroll
-      for (int f = 0; f < 2; ++f) {
-        const int r = place.g, k = place.t + 4 * f;
-        if (k <= r && 8 * p + r < n) A(8 * p + r, 8 * p + k) = corner[r * Corner<T>::pitch + k];
-      }
+      for (int f = 0; f < 2; ++f)
+        if (place.t + 4 * f <= place.g && 8 * p + place.g < n)
+          diagonal[f ? half : 0] = corner[place.g * Corner<T>::pitch + place.t + 4 * f];
       if (warps > 1 && place.g == 0 && place.t == 0) status = failed;
     }
     if (warps > 1) {
@@ -297,10 +343,12 @@ __device__ __forceinline__ int factor_resident(const Matrix& A, typename Residen
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           to[e % 2 * 4 * kept.pitch(p) + strip(s) + e / 2 * 8] = x.get(e);
-          if (inside<true>(e, n, strip(s), 8 * p, place) && (e >= 2 || strip(s) > 8 * p))
-            *entry_of(A, e, strip(s), 8 * p, place) = x.get(e);
+          if (strip(s) + place.row(e) < n && (e >= 2 || strip(s) > 8 * p)) at[s][e / 2][e % 2 ? half : 0] = x.get(e);
         }
       }
+#pragma unroll
+    for (int s = 0; s < strips; ++s) at[s][0] += 2 * half, at[s][1] += 2 * half;
+    diagonal += 2 * half + 8 * A.row_stride;
     if (failed > 0) return 8 * p + failed;
     team_sync<warps>();  // the panel is complete
   }
