@@ -64,14 +64,14 @@ struct SmallShape {
   static constexpr int turned = width * pitch;  // entries of an item that is transposed through shared memory
 };
 
-/// Factors one item of order n by `width` lanes. Returns 0, the failed column + 1, or -1 without having written when
+/// Factors one item of order n by `width` lanes. `by_rows`: an upper triangle, neighbours in memory lie along a row; the same
+/// for all lanes of a warp, which meet at barriers, and so not to be told from an item's strides, which may both be 1. Returns 0, the failed column + 1, or -1 without having written when
 /// this wants care. All lanes of a warp come here together, those without work with n = 0.
 template <bool careful, class T, int width>
-__device__ __forceinline__ int factor_small(const Tile<T>& given, int n, bool writes, T* scratch, T* turned) {
+__device__ __forceinline__ int factor_small(const Tile<T>& given, bool by_rows, int n, bool writes, T* scratch, T* turned) {
   using Shape = SmallShape<T, width>;
   const int lane = int(threadIdx.x) % 32, row = lane % width;
   const Tile<T> A = afresh(given);
-  const bool by_rows = A.row_stride != 1;  // an upper triangle: neighbours in memory lie along a row
   const index_t step = by_rows ? A.row_stride : A.col_stride;
   T* const column = A.data + row;
   T a[width];
@@ -110,8 +110,8 @@ __device__ __forceinline__ int factor_small(const Tile<T>& given, int n, bool wr
 }
 /// Apart, so that its registers are not held in the usual case.
 template <class T, int width>
-__device__ __noinline__ int factor_small_carefully(Tile<T> A, int n, bool writes, T* scratch, T* turned) {
-  return factor_small<true, T, width>(A, n, writes, scratch, turned);
+__device__ __noinline__ int factor_small_carefully(Tile<T> A, bool by_rows, int n, bool writes, T* scratch, T* turned) {
+  return factor_small<true, T, width>(A, by_rows, n, writes, scratch, turned);
 }
 
 template <class T, int width>
@@ -128,12 +128,12 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
     const bool inside = b0 + group < end;
     const index_t b = inside && selection.order ? index_t(selection.order[b0 + group]) : b0 + group;
     const bool own = inside && wanted(A, b, info, resets);
-    Tile<T> a{nullptr, 0, 0, A.is_flipped ? 2 : 1, 1};  // one way through the code for a warp
+    Tile<T> a{nullptr, 0, 0, 1, 1};
     if (own) a = A.item(b);
     const int n = int(a.rows);
-    int failed = factor_small<false, T, width>(a, n, true, scratch, turned);
+    int failed = factor_small<false, T, width>(a, A.is_flipped, n, true, scratch, turned);
     if (__any_sync(~0u, failed < 0)) {
-      const int again = factor_small_carefully<T, width>(a, n, failed < 0, scratch, turned);
+      const int again = factor_small_carefully<T, width>(a, A.is_flipped, n, failed < 0, scratch, turned);
       failed = failed < 0 ? again : failed;
     }
     if (inside && int(threadIdx.x) % width == 0) {
