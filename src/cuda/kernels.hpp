@@ -8,8 +8,9 @@ namespace trifactor::cuda {
 
 using namespace core;
 
-// kernels/cholesky.cuh: windows of any order, one launch, or a few for ragged items that are sorted first, which takes so many
-// ints of scratch memory (0: not sorted, and `list` is null). `resets`: info is decided here, not read. Returns the way it went.
+// kernels/cholesky.cuh: windows of any order, one launch, or a few for ragged items that are sorted first, which takes so
+// many ints of scratch memory (0: not sorted, and `list` is null). `resets`: info is decided here, not read. Returns the way
+// it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
 template <class T>
@@ -52,7 +53,8 @@ void launch_lu_solve(void* stream, Items<const T> LU, Pivots<const int> pivots, 
 template <class T>
 index_t sweep_message_bytes(index_t n, index_t columns, bool twice);
 template <class T>
-void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, bool twice, const int* info, void* scratch);
+void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, bool twice, const int* info,
+                  void* scratch);
 
 // kernels/inverted.cuh: the inverses of the diagonal blocks of one strided triangle, and a solve with them.
 template <class T>

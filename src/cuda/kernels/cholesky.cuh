@@ -64,9 +64,10 @@ struct SmallShape {
   static constexpr int turned = width * pitch;  // entries of an item that is transposed through shared memory
 };
 
-/// Factors one item of order n by `width` lanes. `by_rows`: an upper triangle, neighbours in memory lie along a row; the same
-/// for all lanes of a warp, which meet at barriers, and so not to be told from an item's strides, which may both be 1. Returns 0, the failed column + 1, or -1 without having written when
-/// this wants care. All lanes of a warp come here together, those without work with n = 0.
+/// Factors one item of order n by `width` lanes. `by_rows`: an upper triangle, neighbours in memory lie along a row; the
+/// same for all lanes of a warp, which meet at barriers, and so not to be told from an item's strides, which may both be 1.
+/// Returns 0, the failed column + 1, or -1 without having written when this wants care. All lanes of a warp come here
+/// together, those without work with n = 0.
 template <bool careful, class T, int width>
 __device__ __forceinline__ int factor_small(const Tile<T>& given, bool by_rows, int n, bool writes, T* scratch, T* turned) {
   using Shape = SmallShape<T, width>;

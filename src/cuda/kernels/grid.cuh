@@ -125,7 +125,7 @@ struct Grid {
 #pragma unroll 1
     for (int c = rank / edge; c < edge; c += count * step) {
       T* from = message(letter, i) + c * edge + r;
-  T v[count];
+      T v[count];
       for (;;) {
 #pragma unroll
         for (int q = 0; q < count; ++q) v[q] = M::load(from + q * step * edge);
@@ -246,7 +246,7 @@ __device__ void store_strip(const Grid<T, down>& g, const Fragment<T, N> (&x)[B]
   for (int b = 0; b < B; ++b) store_fragment(g, x[b], row, col + 16 * b);
 }
 
-/// The entries of a product at rows from `row` and columns from `col` on, from or to global memory.
+/// The entries of a product at rows from `row` and columns from `col` on, from global memory.
 template <class T, bool down, int M>
 __device__ void load_product(const Grid<T, down>& g, Product<T, M, down>& sum, int row, int col) {
   const int r0 = row + sum.first_row(), c0 = col + sum.first_col();
@@ -257,19 +257,6 @@ __device__ void load_product(const Grid<T, down>& g, Product<T, M, down>& sum, i
   else
     sum.visit([&](int i, int e, int r, int c) {
       sum.set(i, e, r0 + r < g.n && c0 + c < g.n ? p[r * rs + c * cs] : T(0));
-    });
-}
-/// Of the lower triangle of the matrix.
-template <class T, bool down, int M>
-__device__ void store_product(const Grid<T, down>& g, const Product<T, M, down>& sum, int row, int col) {
-  const int r0 = row + sum.first_row(), c0 = col + sum.first_col();
-  const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
-  T* p = g.at(r0, c0);
-  if (row + M <= g.n && col + M <= row)
-    sum.visit([&](int i, int e, int r, int c) { p[r * rs + c * cs] = sum.get(i, e); });
-  else
-    sum.visit([&](int i, int e, int r, int c) {
-      if (r0 + r < g.n && c0 + c <= r0 + r) p[r * rs + c * cs] = sum.get(i, e);
     });
 }
 

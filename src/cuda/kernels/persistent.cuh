@@ -386,12 +386,12 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
   const bool down = a.row_stride == 1;
   const index_t stride = down ? a.col_stride : a.row_stride;
   const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
-  if (down)
-    launch_persistent(
-        s, blocks, Grid<T, true>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first});
-  else
-    launch_persistent(
-        s, blocks, Grid<T, false>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first});
+  const auto go = [&]<bool is_down>(std::bool_constant<is_down>) {
+    launch_persistent(s, blocks, Grid<T, is_down>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses,
+                                                  flags, info, first});
+  };
+  if (down) go(std::true_type{});
+  else go(std::false_type{});
 }
 
 }  // namespace trifactor::cuda

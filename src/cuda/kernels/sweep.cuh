@@ -13,6 +13,8 @@
 #include <cuda/kernels/launch.cuh>
 #include <cuda/kernels/message.cuh>
 
+#include <algorithm>
+
 namespace trifactor::cuda {
 
 /// N right-hand sides at most. `across`: the rows of A are contiguous, not its columns.
@@ -229,14 +231,17 @@ index_t sweep_padded(index_t n) {
 template <class T>
 index_t sweep_message_bytes(index_t n, index_t columns, bool twice) {
   const index_t of_group = columns == 1 ? 1 : sweep_group;
-  return sweep_groups(columns) * (of_group * sweep_padded<T>(n) * (twice ? 2 : 1) * index_t(sizeof(T)) + index_t(sizeof(int)));
+  const index_t entries = of_group * sweep_padded<T>(n) * (twice ? 2 : 1);
+  return sweep_groups(columns) * (entries * index_t(sizeof(T)) + index_t(sizeof(int)));
 }
 
 template <class T, int N, bool across>
 void launch_sweep(cudaStream_t stream, int multiprocessors, Sweep<T, N, across> first, Sweep<T, N, !across> second,
                   const int* info) {
-  constexpr std::size_t bytes = std::max(sizeof(typename Sweep<T, N, across>::Shared), sizeof(typename Sweep<T, N, !across>::Shared));
-  const index_t groups = sweep_groups(first.B.cols), strips = ceil_div(first.A.rows, first.edge) * (second.given ? 2 : 1);
+  constexpr std::size_t bytes =
+      std::max(sizeof(typename Sweep<T, N, across>::Shared), sizeof(typename Sweep<T, N, !across>::Shared));
+  const index_t groups = sweep_groups(first.B.cols);
+  const index_t strips = ceil_div(first.A.rows, first.edge) * (second.given ? 2 : 1);
   const dim3 grid(unsigned(min(strips, index_t(multiprocessors))), unsigned(groups));
   launch(stream, sweep_kernel<T, N, across>, grid, diagonal_threads, bytes, first, second, info);
 }
