@@ -4,6 +4,7 @@
 #include "generate.hpp"
 #include "memory.hpp"
 #include "new_file.hpp"
+#include "scalars.hpp"
 #include "sparse_matrix.hpp"
 #include "step.hpp"
 #include "table.hpp"
@@ -61,17 +62,18 @@ template <class T>
 std::vector<Phase> phases_of(const SparsePlan& plan, const SparseMatrix<T>& A) {
   const double plan_bytes = double(plan.plan_bytes());
   const double matrix = double(A.entries()) * (sizeof(index_t) + sizeof(T)) + double(A.n + 1) * sizeof(index_t);
-  const auto taken_on = [&](trifactor::Queue queue) {
-    return double(trifactor::SparseCholesky<T>::memory(queue, plan).total());
-  };
-  const double on_host = plan_bytes + taken_on(trifactor::Queue::host());
-  std::vector<Phase> phases = {
-      {"matrix", "rows, columns and values of the triangle", matrix},
-      {"plan", "permutation, fronts, places of the entries", plan_bytes},
-      {"factor", "plan, factor, lists and the update matrices alive at once, with all threads", on_host},
-      {"solve", "the same and one right-hand side", on_host + double(A.n) * sizeof(T)}};
-  if (trifactor::why_no_cuda().empty())
-    phases.push_back({"cuda", "of a device: factor, lists and update matrices", taken_on(trifactor::Queue::cuda())});
+  std::vector<Phase> phases = {{"matrix", "rows, columns and values of the triangle", matrix},
+                               {"plan", "permutation, fronts, places of the entries", plan_bytes}};
+  if constexpr (in_build<T>) {  // what the library can factor
+    const auto taken_on = [&](trifactor::Queue queue) {
+      return double(trifactor::SparseCholesky<T>::memory(queue, plan).total());
+    };
+    const double on_host = plan_bytes + taken_on(trifactor::Queue::host());
+    phases.push_back({"factor", "plan, factor, lists and the update matrices alive at once, with all threads", on_host});
+    phases.push_back({"solve", "the same and one right-hand side", on_host + double(A.n) * sizeof(T)});
+    if (trifactor::why_no_cuda().empty())
+      phases.push_back({"cuda", "of a device: factor, lists and update matrices", taken_on(trifactor::Queue::cuda())});
+  }
   return phases;
 }
 

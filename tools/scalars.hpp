@@ -18,6 +18,13 @@ constexpr const char* scalar_name = std::same_as<T, float>                 ? "f3
                                     : std::same_as<T, std::complex<float>> ? "c32"
                                                                            : "c64";
 
+/// Whether the library was built with it.
+template <trifactor::Scalar T>
+constexpr bool in_build = std::same_as<T, float>                 ? TRIFACTOR_HAS_F32
+                          : std::same_as<T, double>              ? TRIFACTOR_HAS_F64
+                          : std::same_as<T, std::complex<float>> ? TRIFACTOR_HAS_C32
+                                                                 : TRIFACTOR_HAS_C64;
+
 /// Those that the library was built with.
 inline std::vector<std::string> scalar_names() {
   return {
