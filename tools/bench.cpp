@@ -55,7 +55,7 @@ std::vector<index_t> parse_sizes(const char* option, const std::string& text) {
 /// The options as they were typed, before the defaults that depend on the machine and on each other.
 struct Typed {
   BenchOptions options;
-  std::string n, nrhs, nb, leaf, looking, scalars, kind, sizes, matrices;
+  std::string n, nrhs, nb, leaf, looking, scalars, kind, sizes, matrices, preset;
   std::int64_t seed = -1;
 };
 
@@ -108,8 +108,20 @@ void complete_modes(BenchOptions& o) {
   }
 }
 
-BenchOptions complete(const Typed& typed) {
+/// A preset takes the place of what says which batches are measured.
+void complete_preset(Typed& typed) {
+  if (typed.preset.empty()) return;
+  const BatchPreset& preset = batch_preset(typed.preset);
+  typed.kind = preset.kind;
+  typed.n = preset.n;
+  for (const char* tuning : preset.tunings)
+    typed.options.tunings.push_back(joined_tuning(typed.options.tuning, tuning));
+}
+
+BenchOptions complete(Typed typed) {
+  complete_preset(typed);
   BenchOptions o = typed.options;
+  if (o.tunings.empty()) o.tunings = {o.tuning};
   if (o.device.empty()) o.device = has_gpu() ? "cuda" : "host";
   if (o.op == "sparse")
     complete_sparse(o, typed.matrices);
@@ -171,8 +183,8 @@ std::vector<index_t> leaves(const BenchOptions& o, index_t n) {
   return leaves;
 }
 
-void bench(const BenchOptions& o) {
-  Bench bench{.options = o, .queue = o.device == "cuda" ? Queue::cuda() : Queue::host(), .machine = {}};
+void bench(BenchOptions o) {
+  Bench bench{.options = o, .queue = o.device == "cuda" ? Queue::cuda() : Queue::host(), .machine = {}, .copy_rate = {}};
   bench.machine = machine_name(bench.queue);
   using Columns = RowPrinter::Columns;
   RowPrinter printer(o.json, o.op == "solve"    ? Columns::Solve
@@ -202,7 +214,11 @@ void bench(const BenchOptions& o) {
           for (const index_t leaf : leaves(o, n)) take(bench_tile<T>(bench, n, leaf));
         if (o.op == "lu") take(bench_lu<T>(bench, n));
         if (o.op == "inverse") take(bench_inverse<T>(bench, n));
-        if (o.op == "batch") take(o.method == "lu" ? bench_lu_batch<T>(bench, n) : bench_batch<T>(bench, n));
+        if (o.op == "batch")
+          for (const std::string& tuning : o.tunings) {
+            o.tuning = tuning;
+            take(o.method == "lu" ? bench_lu_batch<T>(bench, n) : bench_batch<T>(bench, n));
+          }
         if (o.op == "solve")
           for (const index_t nrhs : o.nrhs) take(bench_solve<T>(bench, n, nrhs));
       }
@@ -301,6 +317,8 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"strided", "pointers", "ragged"}));
   command->add_option("--sizes", typed->sizes, "ragged batch: fixed (all n) or uniform in 1..n [uniform]")
       ->check(CLI::IsMember({"fixed", "uniform"}));
+  command->add_option("--preset", typed->preset,
+                      "batch: fixed, variable, crossover, schedule or ib, in place of --n, --kind and --sizes");
   command->add_option("--tuning", o.tuning, "overrides fields of the tuning row, such as \"nb=128\"");
   command->add_option("--seconds", o.seconds, "time to spend on a row")
       ->check(CLI::NonNegativeNumber)
@@ -320,6 +338,7 @@ void add_bench(CLI::App& app) {
                                      {"--leaf", "tile"},
                                      {"--count", "batch"},
                                      {"--kind", "batch"},
+                                     {"--preset", "batch"},
                                      {"--sizes", "batch"}})
       if (command->count(option) > 0 && typed->options.op != op)
         throw InputError(fmt::format("{} belongs to bench {}, not to bench {}", option, op, typed->options.op));
@@ -329,6 +348,9 @@ void add_bench(CLI::App& app) {
     for (const char* const option : {"--n", "--uplo", "--mode", "--energy"})
       if (command->count(option) > 0 && typed->options.op == "sparse")
         throw InputError(fmt::format("{} does not belong to bench sparse; --matrix says what is factored", option));
+    for (const char* const option : {"--n", "--kind", "--sizes", "--method"})
+      if (command->count(option) > 0 && command->count("--preset") > 0)
+        throw InputError(fmt::format("{} and --preset exclude each other: the preset says what is factored", option));
     if (command->count("--mode") > 0 && is_part(typed->options.op))
       throw InputError(fmt::format("--mode: bench {} has no modes; --tuning forces its path", typed->options.op));
     if (command->count("--method") > 0 && typed->options.op != "solve" && typed->options.op != "inverse" &&

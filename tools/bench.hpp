@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct BenchOptions {
   std::string ordering = "auto";                  // of those
   std::string kind = "strided", sizes = "fixed";  // of a batch; sizes uniform in 1..n need kind ragged
   index_t count = 10000;
+  std::vector<std::string> tunings;               // of a preset, one after the other; else the one above
   double seconds = 2, energy = 0;  // to spend on a row; to watch the sensors
   std::uint64_t seed = 0;
   bool json = false;
@@ -46,7 +48,19 @@ struct Bench {
   Queue queue;
   Queue host = Queue::host();
   std::string machine;
+  std::optional<double> copy_rate;  // bytes read and written in a second by a copy in the queue's memory, once measured
 };
+/// That rate.
+double copy_rate(Bench&);
+
+/// What bench batch --preset runs: these sizes, each with these settings.
+struct BatchPreset {
+  const char *name, *what;
+  const char *kind, *n;
+  std::vector<const char*> tunings;
+};
+/// Throws InputError where there is no such.
+const BatchPreset& batch_preset(const std::string& name);
 
 /// A row for each mode.
 template <Scalar T>

@@ -164,7 +164,49 @@ double fixed_size_sum(Bench& bench, const std::vector<int>& sizes) {
   return sum;
 }
 
+const BatchPreset presets[] = {
+    {"fixed", "one size, small to large", "strided", "4,5,8,16,20,32,40,64,100,128,200,256", {""}},
+    {"variable", "sizes uniform in 1..n", "ragged", "32,64,128,256,512", {""}},
+    {"crossover",
+     "each rung of the ladder, and the blocked driver, at the sizes where they meet",
+     "strided",
+     "8,16,24,32,48,64,96,128,192,256",
+     {"small=16", "small=0", "small=0 resident=0", "whole=0 persistent=0"}},
+    {"schedule",
+     "items of different sizes in their own order, and sorted by size first",
+     "ragged",
+     "32,64,128,256,512",
+     {"sorted=2147483647", "sorted=1"}},
+    {"ib",
+     "the width of a block column of the blocked driver",
+     "strided",
+     "128,256,512",
+     {"whole=0 persistent=0 nb=16 leaf=16", "whole=0 persistent=0 nb=32 leaf=32", "whole=0 persistent=0 nb=64 leaf=64",
+      "whole=0 persistent=0 nb=128 leaf=64"}},
+};
+
 }  // namespace
+
+const BatchPreset& batch_preset(const std::string& name) {
+  std::string known;
+  for (const BatchPreset& preset : presets) {
+    if (name == preset.name) return preset;
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", preset.name, preset.what);
+  }
+  throw InputError(fmt::format("--preset: '{}' is not one of {}", name, known));
+}
+
+double copy_rate(Bench& bench) {
+  if (bench.copy_rate) return *bench.copy_rate;
+  const index_t size = index_t(1) << (bench.queue.is_cuda() ? 27 : 23);  // doubles, beyond any cache
+  const Buffer<double> from(bench.queue, size);
+  Buffer<double> to(bench.queue, size);
+  const auto copy = [&] { trifactor::copy(bench.queue, from.data(), bench.queue, to.data(), size), bench.queue.sync(); };
+  const auto measured =
+      trifactor::measure({copy, {}}, {.warmups = 1, .min_runs = 3, .max_runs = 20, .max_seconds = 0.2});
+  bench.copy_rate = 2 * double(size) * sizeof(double) / measured.seconds;
+  return *bench.copy_rate;
+}
 
 template <Scalar T>
 Row bench_batch(Bench& bench, index_t n) {
@@ -192,7 +234,13 @@ Row bench_batch(Bench& bench, index_t n) {
   row.kind = o.kind;
   row.uplo = o.uplo;
   row.count = o.count;
-  for (const int size : items.sizes) row.flops += cholesky_flops<T>(size), row.columns += size;
+  double entries = 0;  // of the triangles
+  for (const int size : items.sizes) {
+    row.flops += cholesky_flops<T>(size), row.columns += size;
+    entries += double(size) * (size + 1) / 2;
+  }
+  row.bytes = 2 * entries * sizeof(T);
+  row.copy_rate = copy_rate(bench);
   if (peers_call) row.peer = peer->name();
   measure_row(o, row, {[&] { factor(ours.index()); }, [&] { ours.restore(); }}, theirs);
   if (peers_call) peer->check();

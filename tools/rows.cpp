@@ -31,6 +31,10 @@ double gflops(const Row& r) { return r.seconds > 0 ? r.flops / r.seconds * 1e-9 
 std::optional<double> gflops_per_watt(const Row& r, const std::optional<double>& joules) {
   return joules && *joules > 0 ? std::optional(r.flops / *joules * 1e-9) : std::nullopt;
 }
+/// Bytes in a second, as a part of what a copy moves.
+std::optional<double> part_of_copy(const Row& r) {
+  return r.bytes && r.copy_rate && r.seconds > 0 ? std::optional(*r.bytes / r.seconds / *r.copy_rate) : std::nullopt;
+}
 double us_per_column(const Row& r) { return r.columns > 0 ? r.seconds / r.columns * 1e6 : 0; }
 
 std::vector<TableField> table_fields(Columns columns) {
@@ -72,6 +76,7 @@ std::vector<TableField> table_fields(Columns columns) {
   add(columns == Columns::Update, {{{"Tflop/s", 9}, [](R r) { return fmt::format("{:.4f}", gflops(r) * 1e-3); }}});
   add(columns != Columns::Update, {{{"Gflop/s", 9}, [](R r) { return fmt::format("{:.2f}", gflops(r)); }},
                                    {{"us/column", 9}, [](R r) { return fmt::format("{:.4f}", us_per_column(r)); }}});
+  add(batch, {{{"of copy %", 9}, [](R r) { return cell("{:.1f}", scaled(part_of_copy(r), 100)); }}});
   add(!part, {{{"peer", 8, true}, [](R r) { return cell("{}", r.peer); }},
               {{"peer ms", 10}, [](R r) { return cell("{:.4f}", scaled(r.peer_seconds, 1e3)); }},
               {{"ratio", 6}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }}});
@@ -81,7 +86,7 @@ std::vector<TableField> table_fields(Columns columns) {
   add(columns == Columns::Ragged,
       {{{"fixed-size sum ms", 17}, [](R r) { return cell("{:.4f}", scaled(r.fixed_sum_seconds, 1e3)); }},
        {{"ratio to it", 11}, [](R r) { return cell("{:.3f}", quotient(r.fixed_sum_seconds, r.seconds)); }}});
-  add(part, {{{"tuning", 0, true}, [](R r) { return cell("{}", r.tuning); }}});
+  add(part || batch, {{{"tuning", 0, true}, [](R r) { return cell("{}", r.tuning); }}});
   return f;
 }
 
@@ -120,6 +125,7 @@ void print_json(const Row& r, bool ragged) {
                               {"peer_gflops_per_watt", or_null(gflops_per_watt(r, r.peer_joules))}};
   if (r.looking) j.update({{"looking", *r.looking}, {"nb", or_null(r.nb)}, {"first", or_null(r.first)}});
   if (r.leaf) j["leaf"] = *r.leaf;
+  if (r.bytes) j.update({{"bytes", *r.bytes}, {"copy_rate", or_null(r.copy_rate)}, {"part_of_copy", or_null(part_of_copy(r))}});
   if (r.phase)
     j.update({{"matrix", or_null(r.matrix)},
               {"phase", *r.phase},

@@ -27,6 +27,8 @@ struct Row {
   std::optional<double> peer_seconds, peer_spread, peer_joules;
   std::optional<double> residual;  // nothing where no result is made
 
+  std::optional<double> bytes, copy_rate;  // of a batch: read and written once; of a copy, in a second
+
   // A batch of different sizes against the sum of fixed-size times per item, and its largest item alone.
   std::optional<double> fixed_sum_seconds, largest_seconds;
 };

@@ -84,6 +84,15 @@ class Rows(BenchTest):
             self.assertAlmostEqual(row["fixed_ratio"], row["fixed_sum_seconds"] / row["seconds"], places=9)
             self.assertGreater(row["largest_seconds"], 0)
 
+    def test_presets_of_batches(self):
+        rows = self.rows("batch", "--preset", "ib", "--count", "2")
+        self.assertEqual(len({(row["n"], row["tuning"]) for row in rows}), 12)
+        for row in rows:
+            self.assertEqual((row["kind"], row["count"]), ("strided", 2))
+            self.assertEqual(row["bytes"] % (row["n"] * (row["n"] + 1) * 2), 0)
+            self.assertAlmostEqual(row["part_of_copy"], row["bytes"] / row["seconds"] / row["copy_rate"], places=9)
+        self.assertIn("of copy %", self.succeed("bench", "batch", *QUICK, "--scalar", self.scalar, "--n", "3", "--count", "9"))
+
     def test_batches_of_lu(self):
         for kind in ["strided", "pointers"]:
             (row,) = self.rows("batch", "--method", "lu", "--n", "9", "--count", "50", "--kind", kind)
@@ -270,6 +279,9 @@ class Usage(BenchTest):
             ("needs --kind ragged", ["batch", "--kind", "strided", "--sizes", "uniform"]),
             ("needs --device cuda", ["lu", "--device", "host", "--against", "cusolver"]),
             ("--count belongs to bench batch", ["lu", "--count", "3"]),
+            ("--preset belongs to bench batch", ["lu", "--preset", "fixed"]),
+            ("--preset: 'x' is not one of fixed", ["batch", "--preset", "x"]),
+            ("--n and --preset exclude each other", ["batch", "--preset", "fixed", "--n", "3"]),
             ("--rhs belongs to bench solve", ["lu", "--rhs", "3"]), ("--energy", ["lu", "--energy", "-1"]),
             ("--wrong", ["lu", "--wrong"]), ("'x' is not one of auto, native, hybrid", ["lu", "--mode", "x"]),
             ("'x' is not one of auto, native, native-left", ["cholesky", "--mode", "auto,x"]),
