@@ -141,17 +141,9 @@ struct Strip {
   T* X;
   int ldx;
 
-  __device__ Strip(T* X_, int ldx_) : X(X_), ldx(ldx_) {}
-  /// Columns [16 b, 16 b + 16), from X or to it.
-  __device__ void load(int b) {
-    x[b].fill([&](int c, int r) { return X[(16 * b + c) * ldx + r]; });
-  }
-  __device__ void save(int b) const {
-    x[b].for_each([&](int c, int r, T v) { X[(16 * b + c) * ldx + r] = v; });
-  }
-  __device__ void load() {
+  __device__ Strip(T* X_, int ldx_) : X(X_), ldx(ldx_) {
 #pragma unroll
-    for (int b = 0; b < Shape::blocks; ++b) load(b);
+    for (int b = 0; b < Shape::blocks; ++b) x[b].fill([&](int c, int r) { return X[(16 * b + c) * ldx + r]; });
   }
   /// Solves columns [16 b, 16 b + 16), here and in X, and subtracts what they bring from those to the right.
   __device__ void solve(int b, const T* L, const T* inverses) {

@@ -135,7 +135,6 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
     if (warp < 4) {
       const int row = 8 * strips * warp;
       Strip<T, strips> strip(X + row, ld);
-      strip.load();
       strip.solve(P, inverses);
       store_strip(g, strip.x, (k + 1) * edge + row, k * edge);
     } else if (k > 0 && (warp == 5 || warp == 6)) {
@@ -219,7 +218,6 @@ __device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, 
   sum.for_each([&](int r, int c, T v) { X[c * Shape::ld + r] = v; });
   __syncthreads();  // X is complete
   Strip<T, 1> strip(X + 8 * warp % edge, Shape::ld);
-  strip.load();
 #pragma unroll
   for (int b = 0; b < Shape::blocks; ++b) {  // at the heels of the chain
     if (rank == 0) wait_for(g.flags.factored + j, b + 1);
@@ -264,7 +262,6 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
   const bool near = I == J + 1, upper = warp < Shape::warps / 2;  // upper: rows of tile row i
   const auto finish = [&](T* mine, int column) {
     Strip<T, strips> strip(mine, ld);
-    strip.load();
     strip.solve(L, inverses);
     store_strip(g, strip.x, row, column * edge);
   };
