@@ -137,12 +137,7 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
       const int again = factor_small_carefully<T, width>(a, A.is_flipped, n, failed < 0, scratch, turned);
       failed = failed < 0 ? again : failed;
     }
-    if (inside && int(threadIdx.x) % width == 0) {
-      if (own)
-        report(info, b, resets, first, failed);
-      else if (resets)
-        info[b] = -1;
-    }
+    if (inside && int(threadIdx.x) % width == 0) report(info, b, resets, first, own, failed);
     __syncwarp();  // scratch memory is free again
   }
 }
@@ -164,12 +159,7 @@ __global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks
           factor_resident<T, strips, warps>(afresh(A.item(b)), typename Shape::Kept{shared}, shared + Shape::Kept::size,
                                             shared + Shape::Kept::size + Shape::corner, 0);
     turn.next();  // everyone has read info, and shared memory is free again
-    if (threadIdx.x == 0) {
-      if (own)
-        report(info, b, resets, first, failed);
-      else if (resets)
-        info[b] = -1;
-    }
+    if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
 }
 
@@ -370,12 +360,7 @@ __global__ void __launch_bounds__(32 * warps, Blocked<T, warps, strips>::blocks)
     const bool own = wanted(A, b, info, resets);
     const int failed = own ? factor_blocked<T, warps, strips>(A.item(b), reinterpret_cast<T*>(raw)) : 0;
     turn.next();  // everyone has read info, and shared memory is free again
-    if (threadIdx.x == 0) {
-      if (own)
-        report(info, b, resets, first, failed);
-      else if (resets)
-        info[b] = -1;
-    }
+    if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
 }
 

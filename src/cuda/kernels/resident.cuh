@@ -9,14 +9,15 @@ namespace trifactor::cuda {
 /// Whether item b is to be factored. With `resets`, info is not read but decided: -1 for an impossible item.
 template <class T>
 __device__ bool wanted(const Items<T>& A, index_t b, const int* info, bool resets) {
-  return resets ? A.possible(b) && !(A.ragged() && A.item_rows[b] != A.item_cols[b]) : info[b] == 0;
+  return resets ? A.possible_square(b) : info[b] == 0;
 }
-/// What becomes of info[b]: `failed` is the order of the minor that is not positive definite, or 0.
-__device__ inline void report(int* info, index_t b, bool resets, index_t first, int failed) {
-  if (failed > 0)
+/// What becomes of info[b], where the item was wanted or not: `failed` is the order of the minor that is not positive
+/// definite, or 0.
+__device__ inline void report(int* info, index_t b, bool resets, index_t first, bool was_wanted, int failed) {
+  if (was_wanted && failed > 0)
     info[b] = int(first) + failed;
   else if (resets)
-    info[b] = 0;
+    info[b] = was_wanted ? 0 : -1;
 }
 
 /// A as it is, in global memory, but the compiler cannot compute addresses in it ahead of time and hold them in
