@@ -197,4 +197,16 @@ void expect_solved(const Items<T>& A, const Items<T>& X, const Items<T>& B) {
         << "item " << i << " n=" << A[i].rows << " rhs=" << X[i].cols;
 }
 
+/// X holds the inverses of A in the frames of what was there before, `start`; item `skipped` is as it was.
+template <class T>
+void expect_inverted(const Items<T>& A, const Items<T>& start, const Items<T>& X, std::size_t skipped) {
+  for (std::size_t i = 0; i < A.size(); ++i) {
+    EXPECT_TRUE(same_frame(start[i], X[i])) << "item " << i;
+    if (i == skipped)
+      EXPECT_TRUE(same_bits(start[i], X[i]));
+    else
+      EXPECT_LT(inverse_ratio(A[i], X[i]), threshold) << "item " << i;
+  }
+}
+
 }  // namespace trifactor::test
