@@ -26,7 +26,7 @@ template <class T>
 void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info);
 
 // kernels/persistent.cuh: one matrix. Wants so many entries of scratch memory, so many flags, which must be zero and are so
-// again afterwards, and a device that runs cooperative launches. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0,
+// again afterwards, and two multiprocessors. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0,
 // first.
 template <class T>
 index_t persistent_entry_count(index_t n);

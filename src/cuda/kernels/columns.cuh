@@ -135,15 +135,6 @@ struct RightPart {
   T v[2];
 };
 
-#if TRIFACTOR_TENSOR
-__device__ inline void mma8_tf32(float (&c)[4], const unsigned (&a)[2][2], const unsigned (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-      "%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0][0]), "r"(a[0][1]), "r"(a[1][0]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
-}
-#endif
-
 /// A tile as left operand: its lanes already hold what they need.
 template <class T>
 __device__ __forceinline__ LeftPart<T> as_left(const TensorEntries<T>& c) {

@@ -22,6 +22,13 @@ __device__ inline void mma_tf32(float (&c)[4], unsigned a0, unsigned a1, unsigne
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a0), "r"(a1), "r"(b));
 }
+/// The same for 8 columns of a and rows of b: [half][row of the lane] and [half].
+__device__ inline void mma8_tf32(float (&c)[4], const unsigned (&a)[2][2], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0][0]), "r"(a[0][1]), "r"(a[1][0]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
+}
 /// float has more digits than the operands of the tensor cores: each is cut in two, and of the four products the least
 /// is left out. Together they are as exact as one product of floats.
 struct TwoParts {
@@ -38,10 +45,22 @@ __device__ inline void mma(float (&c)[4], TwoParts a0, TwoParts a1, TwoParts b) 
 __device__ inline void mma(float (&c)[4], float a0, float a1, float b) {
   mma(c, TwoParts(a0), TwoParts(a1), TwoParts(b));
 }
+/// c -= a b for 8 columns of a, in two halves.
+__device__ inline void subtract_eight(float (&c)[4], const float (&a0)[2], const float (&a1)[2], float b0, float b1) {
+  const TwoParts a[2][2] = {{TwoParts(-a0[0]), TwoParts(-a0[1])}, {TwoParts(-a1[0]), TwoParts(-a1[1])}};
+  const TwoParts b[2] = {TwoParts(b0), TwoParts(b1)};
+  const unsigned high_a[2][2] = {{a[0][0].high, a[0][1].high}, {a[1][0].high, a[1][1].high}};
+  const unsigned low_a[2][2] = {{a[0][0].low, a[0][1].low}, {a[1][0].low, a[1][1].low}};
+  const unsigned high_b[2] = {b[0].high, b[1].high}, low_b[2] = {b[0].low, b[1].low};
+  mma8_tf32(c, low_a, high_b);
+  mma8_tf32(c, high_a, low_b);
+  mma8_tf32(c, high_a, high_b);
+}
 #else
 #define TRIFACTOR_TENSOR 0
 template <class R>
 __device__ inline void mma(R (&)[4], R, R, R) {}
+__device__ inline void subtract_eight(float (&)[4], const float (&)[2], const float (&)[2], float, float) {}
 #endif
 template <class T>
 inline constexpr bool tensor = TRIFACTOR_TENSOR;
@@ -285,6 +304,15 @@ struct Product {
     visit([&](int i, int e, int r, int k) { f(r0 + r, c0 + k, get(i, e)); });
   }
 
+  /// f(row, column, value, value below) for pairs of rows, the first of which is even; only where entries are paired.
+  template <class F>
+  __device__ void for_each_pair(F f) const {
+    const int r0 = first_row(), c0 = first_col();
+    visit([&](int i, int e, int r, int k) {
+      if (e < 2) f(r0 + r, c0 + k, get(i, e), get(i, e + 2));
+    });
+  }
+
   /// this -= A B^H, both M x depth. beside(step) is called depth / 4 times meanwhile.
   template <int depth, class L, class Beside>
   __device__ void subtract(const T* A, const T* B, L, Beside beside) {
@@ -301,38 +329,45 @@ struct Product {
       for (int i = 0; i < (rounded ? rows_of * cols_of : 1); ++i)
 #pragma unroll
         for (int e = 0; e < 4; ++e) part[i].set(e, T(0));
-      T x[2][rows_of][2], y[2][cols_of];  // of this step, and of the next
+      constexpr int together = std::is_same_v<T, float> ? 2 : 1;  // products of 4 columns that are one instruction
+      T x[2][together][rows_of][2], y[2][together][cols_of];      // of this step, and of the next
       const auto read = [&](int p) {
-        const int to = p / 4 % 2;
+        const int to = p / (4 * together) % 2;
         using Pair = EntryVector<T, paired ? 2 : 1>;
         const auto pair = [](const T* p) { return *reinterpret_cast<const Pair*>(p); };
 #pragma unroll
-        for (int j = 0; j < cols_of; j += paired ? 2 : 1) {
-          const Pair v = pair(b + L::at(8 * j, p));
-          y[to][j] = v.v[0];
-          if constexpr (paired) y[to][j + 1] = v.v[1];
-        }
+        for (int s = 0; s < together; ++s) {
 #pragma unroll
-        for (int i = 0; i < rows_of; ++i) {
-          const Pair v = pair(a + L::at(16 * i, p));
-          x[to][i][0] = v.v[0];
-          if constexpr (paired) x[to][i][1] = v.v[1];
-          else x[to][i][1] = a[L::at(16 * i + 8, p)];
+          for (int j = 0; j < cols_of; j += paired ? 2 : 1) {
+            const Pair v = pair(b + L::at(8 * j, p + 4 * s));
+            y[to][s][j] = v.v[0];
+            if constexpr (paired) y[to][s][j + 1] = v.v[1];
+          }
+#pragma unroll
+          for (int i = 0; i < rows_of; ++i) {
+            const Pair v = pair(a + L::at(16 * i, p + 4 * s));
+            x[to][s][i][0] = v.v[0];
+            if constexpr (paired) x[to][s][i][1] = v.v[1];
+            else x[to][s][i][1] = a[L::at(16 * i + 8, p + 4 * s)];
+          }
         }
       };
       read(0);
 #pragma unroll
-      for (int p = 0; p < depth; p += 4) {
-        if (p + 4 < depth) read(p + 4);
-        const auto& now = x[p / 4 % 2];
+      for (int p = 0; p < depth; p += 4 * together) {
+        if (p + 4 * together < depth) read(p + 4 * together);
+        const auto& now = x[p / (4 * together) % 2];
+        const auto& other = y[p / (4 * together) % 2];
 #pragma unroll
         for (int i = 0; i < rows_of; ++i)
 #pragma unroll
           for (int j = 0; j < cols_of; ++j) {
             auto& to = rounded ? part[rounded ? i * cols_of + j : 0] : c[i * cols_of + j];
-            tensor_subtract<false>(to, now[i][0], now[i][1], y[p / 4 % 2][j]);
+            if constexpr (together == 2) subtract_eight(to.re, now[0][i], now[1][i], other[0][j], other[1][j]);
+            else tensor_subtract<false>(to, now[0][i][0], now[0][i][1], other[0][j]);
           }
-        beside(p / 4);
+#pragma unroll
+        for (int s = 0; s < together; ++s) beside(p / 4 + s);
       }
       if constexpr (rounded)
 #pragma unroll

@@ -1,12 +1,12 @@
 // Cholesky of one matrix in one launch: a persistent grid works off its tiles in dependency order.
 //
-// The matrix is cut into square tiles. Block 0 owns the chain that bounds the time of all but large ones: it factors
-// diagonal tile k, solves tile (k+1, k) with it and updates diagonal tile k+1, all in shared memory. The other blocks
-// draw tickets. A ticket is a tile, left-looking: the products of the tiles to its left are subtracted as soon as those
+// The matrix is cut into square tiles. Blocks draw tickets. The first one is the chain that bounds the time of all but large
+// matrices: it factors diagonal tile k, solves tile (k+1, k) with it and updates diagonal tile k+1, all in shared memory. A ticket is a tile, left-looking: the products of the tiles to its left are subtracted as soon as those
 // are final; then it waits for the diagonal tile of its column, is solved with it and becomes final. Or it is a square
 // of 2 x 2 tiles, which needs half the traffic for each product: for large matrices, which have enough of them.
-// Every wait is for a piece with an earlier ticket or for the chain, and the launch is cooperative, so that all blocks
-// are resident: a hang is impossible.
+// Every wait is for a piece with an earlier ticket or for the chain, and who has a ticket is running; the chain waits for
+// tickets that need nothing of it that is not there. So two blocks that run are enough, whichever they are, and a hang is
+// impossible without all blocks being resident.
 #pragma once
 
 #include <cuda/kernels/grid_tile.cuh>
@@ -28,6 +28,7 @@ __device__ void publish(const Grid<T, down>& g, const T* P, const T* inverses, i
 #pragma unroll
   for (int t = 0; t < 8; ++t) g.inverse(k, b)[lane + 32 * t] = v[t];
   if constexpr (down) {  // a row to a lane
+#pragma unroll 1
     for (int r = 16 * b + lane; r < Shape::edge; r += 32) {
       T* to = g.at(first + r, first + 16 * b);
       const int columns = first + r < g.n ? r - 16 * b + 1 : 0;
@@ -39,6 +40,7 @@ __device__ void publish(const Grid<T, down>& g, const T* P, const T* inverses, i
     }
   } else {  // a column to a lane
     const int c = 16 * b + lane % 16;
+#pragma unroll 1
     for (int r = 16 * b + lane / 16; r < Shape::edge; r += 16) {
       T* to = g.at(first + r, first + c);
 #pragma unroll
@@ -53,21 +55,26 @@ __device__ void publish(const Grid<T, down>& g, const T* P, const T* inverses, i
 }
 
 /// The chain. Tiles in shared memory: P is (k, k), W is (k, k-1), X is (k+1, k), D is (k+1, k+1). Warp 0 factors P while
-/// others update it, and receive X in the last step of that. Then four warps solve X while two receive D. Warp 7 makes
-/// known what is final. Nobody competes with warp 0 in its part of the multiprocessor, so that warp 4 does next to
-/// nothing. What the chain waits for depends on diagonal tiles before k only, which are known.
+/// others update it, and receive D and X as soon as they have the time. Then four warps solve X. Warp 7 makes known what is
+/// final. Nobody competes with warp 0 in its part of the multiprocessor, so that warp 4 does next to nothing. What the chain
+/// waits for depends on diagonal tiles before k and on W only, which are known.
+/// Instructions come from caches, too: what a step runs through takes 30 to 40 KB, and beyond that every one is waited for.
+/// So there is one copy of each piece of code, and little is unrolled.
 template <class T, bool down>
 __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, T* inverses) {
   using Shape = GridShape<T>;
   using G = Grid<T, down>;
   constexpr int ld = Shape::ld, blocks = Shape::blocks, edge = Shape::edge, tile = Shape::tile_size;
   constexpr int strips = Shape::shares / 4;  // of X, to each of four warps
+  constexpr bool in_rows = tensor<T> && !is_complex<T>;  // blocks are held as Block16
   static_assert(4 * tile + FactorScratch<T>::size <= Shape::shared_size);
   T *P = shared, *W = P + tile, *X = W + tile, *D = X + tile;
   const FactorScratch<T> scratch(D + tile);
   const int tiles = g.tiles(), rank = int(threadIdx.x), warp = rank / 32, lane = rank % 32;
-  const int hand = warp < 4 ? warp - 1 : warp - 2;  // of those that update: not warps 0, 4 and 7
-  const auto complete = [&](T* S, int k) {          // beyond the last column lies the identity
+  constexpr int diagonal_step = in_rows ? blocks - 2 : blocks;  // D is received when it is there and warps have nothing to do
+  constexpr int hands = 5;  // that update: not warps 0, 4 and 7
+  const int hand = warp < 4 ? warp - 1 : warp - 2;
+  const auto complete = [&](T* S, int k) {  // beyond the last column lies the identity
     const int r = g.n - k * edge + rank;
     if (r < edge) S[r * (ld + 1)] = T(1);
   };
@@ -85,62 +92,82 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
   for (int k = 0; k < tiles; ++k) {
     const bool more = k + 1 < tiles;
     int failed = 0;
+    Block16<T> z;  // of warp 0: block (b, b-1), solved
+    z.clear();
 #pragma unroll 1
-    for (int b = 0; b < blocks; ++b) {
-      T* B = P + 16 * b * (ld + 1);  // block (b, b)
-      T* Z = B - 16 * ld;            // (b, b-1), solved
-      const auto from_w = [&](int i, int j) {
-        update_block<T, edge>(P + 16 * i + 16 * j * ld, W + 16 * i, W + 16 * j);
+    for (int b = 0; b <= blocks; ++b) {    // in the end, X is solved
+      T* B = P + 16 * b * (ld + 1);        // block (b, b)
+      const T* Z = P + 16 * (b - 1) * ld;  // column b-1, solved
+      // Block (i, j) of P less the products of columns [16 first, 16 last) of W and of column b-1 of P.
+      const auto update = [&](int i, int j, int first, int last) {
+        UpdatedBlock<T> block(P + 16 * i + 16 * j * ld);
+#pragma unroll 1
+        for (const T* w = W + 16 * first * ld; w < W + 16 * last * ld; w += 16 * ld) block.subtract(w + 16 * i, w + 16 * j);
+        if (b > 0) block.subtract(Z + 16 * i, Z + 16 * j);
+        block.save();
       };
-      const auto from_z = [&](int i, int j) { update_block<T, 16>(B + 16 * i + 16 * j * ld, Z + 16 * i, Z + 16 * j); };
-      if (warp == 0) {
-        if (b > 0) from_z(0, 0);
-        else if (k > 0) from_w(0, 0);
+      if (b == blocks && warp < 4) {
+        const int row = 8 * strips * warp;
+        if (!more) {  // there is none
+        } else if constexpr (in_rows) {
+          solve_rows(g, X + row, P, inverses, (k + 1) * edge + row, k * edge);
+        } else {
+          Strip<T, strips> strip(X + row, ld);
+          strip.solve(P, inverses);
+          store_strip(g, strip.x, (k + 1) * edge + row, k * edge);
+        }
+      } else if (warp == 0) {
+        if constexpr (in_rows) {
+          if (b > 0) update_with_own(B, z);
+          else if (k > 0) update(0, 0, 0, blocks);
+        } else {
+          if (b > 0 || k > 0) update(b, b, 0, b == 0 ? blocks : 0);
+        }
         __syncwarp();  // the block is up to date
         T* inverse = inverses + b * InverseShape<T>::next;
-        int at = factor_block<false>(B, inverse, scratch);
+        int at = factor_block(B, inverse, scratch);
         if (at < 0) at = factor_block_carefully(B, inverse, scratch);
         if (at != 0 && failed == 0) failed = 16 * b + at;
       } else if (warp == 4) {
         if (b == 0 && k > 0 && lane == 0) add_release(g.flags.final + k, Shape::shares);  // tile (k, k-1)
-      } else if (warp == 7) {
-        if (b > 0) publish(g, P, inverses, k, b - 1);
+      } else if (warp == 7 && b > 0) {
+        publish(g, P, inverses, k, b - 1);
       } else if (b > 0 || k > 0) {
         // Tensor-core products by warp 4 would hold up the arithmetic of warp 0 tenfold. What W brings to columns that are
-        // not wanted yet is subtracted one step later.
-        int turn = hand;
+        // not wanted yet is subtracted later, in two parts; warp 7 has the time for some of the first.
+        int jobs = 0;
 #pragma unroll 1
-        for (int i = 1; i < blocks - b; ++i)
+        for (int i = b + 1; i < blocks; ++i)
 #pragma unroll 1
-          for (int j = 0; j <= i; ++j) {
-            if (b == 0 && i + j > 3) continue;
-            if (turn-- > 0) continue;
-            turn = 4;
-            if (b == 0) from_w(i, j);
-            if (b == 1 && k > 0 && i + j > 1) from_w(i + 1, j + 1), __syncwarp();
-            if (b > 0) from_z(i, j);
+          for (int j = b; j <= i; ++j) {
+            const int late = min(i + j - 3, 2);  // 1 and 2 are two blocks each
+            if (b == 0 && late > 1) continue;
+            if (b == 0 && late == 1 ? warp != 7 : jobs++ % hands != hand) continue;
+            const int parts = k == 0 ? 0 : late > 0 ? 1 : b == 0 ? 2 : 0;  // of two
+            const int first = late > 0 && late == b ? blocks / 2 : 0;
+            update(i, j, first, first + parts * blocks / 2);
           }
-        if (b == blocks - 1 && k > 0 && more && hand > 0)
-          g.template receive<128>(G::last, k + 1, X, (hand - 1) * 32 + lane);
+        if (k > 0 && more) {
+          if (b == blocks - 1 && hand > 0) g.template receive<128>(G::last, k + 1, X, (hand - 1) * 32 + lane);
+          if (b == diagonal_step && hand > 2) g.template receive<64>(G::diagonal, k + 1, D, (hand - 3) * 32 + lane);
+        }
       }
-      __syncthreads();  // block (b, b) is factored, the others are up to date; in the end, X is here
-      const int below = 2 * (blocks - 1 - b);
-      if (below == 0) break;
-      if (warp < below) solve_block(B + 16 + 8 * warp, InverseShape<T>::operand(inverses, b));
+      __syncthreads();  // block (b, b) is factored, the others are up to date; X and D are here; X is solved
+      if (b >= blocks - 1) continue;
+      if constexpr (in_rows) {
+        if (warp < blocks - 1 - b) {
+          T* at = B + 16 + 16 * warp;
+          z = Block16<T>(at);
+          z.solve(inverses + b * InverseShape<T>::next);
+          z.save(at);
+        }
+      } else {
+        if (warp < 2 * (blocks - 1 - b)) solve_block(B + 16 + 8 * warp, InverseShape<T>::operand(inverses, b));
+      }
       __syncthreads();  // its columns are solved
     }
     if (failed != 0 && rank == 0 && *g.info == 0) *g.info = int(g.first + index_t(k) * edge) + failed;
-    if (warp == 7) publish(g, P, inverses, k, blocks - 1);
     if (!more) break;
-    if (warp < 4) {
-      const int row = 8 * strips * warp;
-      Strip<T, strips> strip(X + row, ld);
-      strip.solve(P, inverses);
-      store_strip(g, strip.x, (k + 1) * edge + row, k * edge);
-    } else if (k > 0 && (warp == 5 || warp == 6)) {
-      g.template receive<64>(G::diagonal, k + 1, D, rank - 5 * 32);
-    }
-    __syncthreads();  // tile (k+1, k) is solved, tile (k+1, k+1) is here
     complete(D, k + 1);
     if (g.n < (k + 2) * edge) __syncthreads();  // and complete
     T* t = P;
@@ -172,7 +199,8 @@ __device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int si
   const auto buffer = [&](int chunk) { return shared + chunk % stages * size; };
   for (int c = 0; c < chunks; ++c) {
     if (fetched == c && tile_of(c) >= ready) look(tile_of(c) + 1);
-    while (fetched < chunks && fetched < c + stages - 1 && (fetched == c || c == 0) && tile_of(fetched) < ready)
+    const bool dry = fetched == c;  // nothing is on its way: all that is there is asked for
+    while (dry && fetched < chunks && fetched < c + stages - 1 && tile_of(fetched) < ready)
       fetch.all(buffer(fetched), fetched), copy_commit(), ++fetched;
     copy_wait(fetched - 1 - c);
     __syncthreads();  // chunk c is there, and everyone is done with the one before
@@ -212,8 +240,14 @@ __device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, 
       fetch, (i == j ? j - 1 : j) * edge / depth, shared, 2 * block,
       [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
       [&](int lane) { return lane == 0 ? i : j; });
-  if (j >= i - 1)
-    return sum.for_each([&](int r, int c, T v) { g.send(i == j ? G::diagonal : G::last, i, r, c, v); });
+  if (j >= i - 1) {
+    const auto letter = i == j ? G::diagonal : G::last;
+    if constexpr (tensor<T> && decltype(sum)::paired)
+      sum.for_each_pair([&](int r, int c, T v, T below) { g.send(letter, i, r, c, v, below); });
+    else
+      sum.for_each([&](int r, int c, T v) { g.send(letter, i, r, c, v); });
+    return;
+  }
   T *X = shared, *L = X + Shape::tile_size;
   sum.for_each([&](int r, int c, T v) { X[c * Shape::ld + r] = v; });
   __syncthreads();  // X is complete
@@ -230,6 +264,29 @@ __device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, 
   if (warp < Shape::shares) store_strip(g, strip.x, i * edge + 8 * warp, j * edge);
   __syncthreads();  // it is solved
   if (rank == 0) add_release(g.flags.final + i, Shape::shares);
+}
+
+/// Quarter q of tile (i, j), one of the two that the chain takes over: four blocks send it in a third of the time.
+template <class T, bool down>
+__device__ __forceinline__ void take_quarter(const Grid<T, down>& g, int i, int j, int q, T* shared) {
+  using Shape = GridShape<T>;
+  using G = Grid<T, down>;
+  constexpr int edge = Shape::edge, depth = Shape::depth, half = edge / 2;
+  using Stage = Layout<down, down ? Shape::ld : depth + 4>;
+  constexpr int block = Stage::pitch * (down ? depth : edge), stages = 6;
+  const int row = q % 2 * half, col = q / 2 * half;
+  Product<T, half, down> sum;
+  load_product<T, down, half>(g, sum, i * edge + row, j * edge + col);
+  const BlockFetch fetch(
+      std::integral_constant<int, 2>{}, g, Stage::pitch, [&](int t) { return (t == 0 ? i : j) * edge; },
+      [&](int t) { return t * block; });
+  stream_columns<stages, depth / 4>(
+      fetch, (i == j ? j - 1 : j) * edge / depth, shared, 2 * block,
+      [&](const T* S, auto beside) {
+        sum.template subtract<depth>(S + Stage::at(row, 0), S + block + Stage::at(col, 0), Stage{}, beside);
+      },
+      [&](int lane) { return lane == 0 ? i : j; });
+  sum.for_each([&](int r, int c, T v) { g.send(i == j ? G::diagonal : G::last, i, row + r, col + c, v); });
 }
 
 /// Tiles (2 I, 2 J) to (2 I + 1, 2 J + 1). Next to the diagonal, the one that the chain takes over is handed to it.
@@ -302,29 +359,40 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
   release(near ? 1 : 0);
 }
 
-/// Draws tickets until there are none.
+/// The next ticket.
 template <class T, bool down>
-__device__ __forceinline__ void take_pieces(const Grid<T, down>& g, T* shared, T* inverses) {
+__device__ int draw(const Grid<T, down>& g) {
   __shared__ int ticket;
+  if (threadIdx.x == 0) ticket = atomicAdd(g.flags.ticket, 1);
+  __syncthreads();  // the ticket is drawn, and the last piece is done with shared memory
+  const int t = ticket;
+  __syncthreads();  // and read by all
+  return t;
+}
+
+/// Works off tickets until there are none. Pieces have those from 1 on.
+template <class T, bool down>
+__device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* shared, T* inverses) {
+  using Shape = GridShape<T>;
   // Column j, of tiles or of squares: first what leads to the next diagonal tiles, then what lies below. Of tiles these
   // are (j+2, j), (j+2, j+1), (j+2, j+2); of squares the one next to the diagonal and the tiles of the next one on it.
+  // Where there are blocks to spare, the last two of the former are cut in quarters.
   const int tiles = g.tiles(), width = g.squares ? 2 : 1, columns = (tiles + width - 1) / width;
+  const bool quarters = !is_complex<T> && !g.squares && tiles <= Shape::quarters;
   const auto leading = [&](int j) {
     const int rows = tiles - (width * j + 2);
-    return rows <= 0 ? 0 : width == 1 ? 3 : rows == 1 ? 2 : 4;
+    return rows <= 0 ? 0 : quarters ? 9 : width == 1 ? 3 : rows == 1 ? 2 : 4;
   };
   const auto below = [&](int j) { return max(0, columns - j - (width == 1 ? 3 : 2)); };
-  int j = 0, before = 0;  // tickets of the columns before j
-  for (;;) {
-    if (threadIdx.x == 0) ticket = atomicAdd(g.flags.ticket, 1);
-    __syncthreads();  // the ticket is drawn, and the last piece is done with shared memory
-    const int t = ticket;
-    __syncthreads();  // and read by all
+  int j = 0, before = 1;  // tickets of the columns before j
+  for (;; t = draw(g)) {
     while (j < columns && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
     if (j >= columns) return;
     const int place = t - before, lower = place - leading(j);
     if (g.squares && (place == 0 || lower >= 0)) {
       take_square(g, place == 0 ? j + 1 : j + 2 + lower, j, shared, inverses);
+    } else if (quarters && place > 0 && lower < 0) {
+      if constexpr (!is_complex<T>) take_quarter(g, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
     } else {
       const int next = width * j + 2;  // the row of the next diagonal tile
       const int row = g.squares ? next + place / 2 : next + (lower < 0 ? 0 : 1 + lower);
@@ -339,8 +407,9 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
   extern __shared__ __align__(16) unsigned char raw[];
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
   if (!g.resets && *g.info < 0) return;  // for all blocks alike: a failure is never negative
-  if (blockIdx.x == 0) factor_chain(g, shared, inverses);
-  else take_pieces(g, shared, inverses);
+  const int ticket = draw(g);
+  if (ticket == 0) factor_chain(g, shared, inverses);
+  else take_pieces(g, ticket, shared, inverses);
   __shared__ bool is_last;
   __syncthreads();  // this block is done with the flags
   if (threadIdx.x == 0) is_last = add_both(g.flags.finished, 1) == int(gridDim.x) - 1;
@@ -360,32 +429,22 @@ index_t persistent_entry_count(index_t n) {
   return ceil_div(n, GridShape<T>::edge) * GridShape<T>::blocks * 256 + Grid<T, true>::messages_size;
 }
 
-template <class T, bool down>
-void launch_persistent(cudaStream_t stream, unsigned blocks, Grid<T, down> grid) {
-  check(cudaFuncSetAttribute(persistent_kernel<T, down>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             int(GridShape<T>::bytes)),
-        "shared memory for a kernel");
-  void* arguments[] = {&grid};
-  check(cudaLaunchCooperativeKernel(persistent_kernel<T, down>, dim3(blocks), dim3(GridShape<T>::threads), arguments,
-                                    GridShape<T>::bytes, stream),
-        "cooperative launch");
-}
-
 template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
                        index_t first, T* entries, int* ints) {
   const index_t tiles = ceil_div(A.rows, GridShape<T>::edge);
-  const auto s = static_cast<cudaStream_t>(stream);
   const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + tiles};
   T* inverses = entries + Grid<T, true>::messages_size;
   const Tile<T> a = A.item(0);
-  const auto blocks = unsigned(min(tiles * (tiles + 1) / 2, index_t(multiprocessors)));
+  const index_t pieces = tiles * (tiles + 1) / 2 + 6 * tiles;  // at most, with the chain
+  const auto blocks = unsigned(min(pieces, index_t(multiprocessors)));
+  check(tiles <= 2 || blocks > 1 ? cudaSuccess : cudaErrorInvalidConfiguration, "a grid of two blocks");
   const bool down = a.row_stride == 1;
   const index_t stride = down ? a.col_stride : a.row_stride;
   const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
   const auto go = [&]<bool is_down>(std::bool_constant<is_down>) {
-    launch_persistent(s, blocks, Grid<T, is_down>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses,
-                                                  flags, info, first});
+    launch(stream, persistent_kernel<T, is_down>, blocks, GridShape<T>::threads, GridShape<T>::bytes,
+           Grid<T, is_down>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first});
   };
   if (down) go(std::true_type{});
   else go(std::false_type{});
