@@ -262,11 +262,8 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   }
   if (A.pointers || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
   set_path("persistent");
-  for (index_t b = 0; b < A.count; ++b) {  // one after the other: each fills the device
-    Items<T> one = A;
-    one.base += b * A.stride, one.count = 1;
-    cholesky_persistent(one, A.rows >= tuning.squares, true, info + b, 0);
-  }
+  for (index_t b = 0; b < A.count; ++b)  // one after the other: each fills the device
+    cholesky_persistent(A.one(b), A.rows >= tuning.squares, true, info + b, 0);
   return true;
 }
 template <class T>

@@ -80,11 +80,11 @@ class CudaEngine {
   template <class T>
   index_t inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning&) const;
   template <class T>
-  index_t inverses_size(const Operand<T>& A) const;
+  index_t inverses_size(const Operand<T>& A, index_t edge) const;
   template <class T>
-  void invert_blocks(Shape, Operand<T> A, T* inverses);
+  void invert_blocks(Shape, Operand<T> A, index_t edge, T* inverses, const int* info);
   template <class T>
-  void trsm_inverted(Shape, Operand<T> A, const T* inverses, index_t first, Items<T> B, const int* info);
+  void trsm_inverted(Shape, Operand<T> A, const Inverses<T>&, Items<T> B, const int* info);
   index_t inverted_limit() const;
   template <class T>
   void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);

@@ -76,6 +76,25 @@ TYPED_TEST(Inspect, ARecordingHoldsEveryOperationAndChangesNoResult) {
   EXPECT_EQ(recording.finish().size(), operations.size());  // it has ended
 }
 
+TYPED_TEST(Inspect, AnExclusiveTileIsFactoredInSteps) {
+  using T = TypeParam;
+  const auto A = random_spd<T>(this->random, 60);
+  DeviceMatrix<T> matrix(this->q, A);
+  DeviceArray<int> info(this->q, 1, -7);
+  for (auto [tuning, expected] :
+       {std::pair{"tile=inclusive ib=8", 1}, {"tile=exclusive ib=8", 8}, {"tile=exclusive ib=60", 1}}) {
+    matrix.upload(A);
+    inspect::Recording recording(this->q);
+    cholesky(this->q, Uplo::Lower, matrix.view(), info.data(),
+             {.tuning = std::string("whole=0 persistent=0 interleaved=0 nb=60 leaf=60 ") + tuning});
+    const auto operations = recording.finish();
+    EXPECT_EQ(std::count_if(operations.begin(), operations.end(), [](auto& o) { return o.name == "cholesky_tile"; }),
+              expected)
+        << tuning;
+    EXPECT_EQ(info.download()[0], 0);
+  }
+}
+
 TYPED_TEST(Inspect, ARecordingThatIsNotFinishedEndsByItself) {
   using T = TypeParam;
   const auto A = random_spd<T>(this->random, 40);
