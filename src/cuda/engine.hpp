@@ -162,6 +162,14 @@ class CudaEngine {
   Moment moment() const noexcept;
 
  private:
+  /// Marks inside the kernel that the next span of the trace is for, zero at first.
+  struct MarkedSpan {
+    std::size_t span;
+    void* marks;
+    index_t count;
+  };
+  void* take_marks(index_t count);
+  void add_marks(Trace&, const MarkedSpan&);
   template <class T>
   void cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first);
   explicit CudaEngine(CudaEngine& main);  // its side lane
@@ -182,6 +190,7 @@ class CudaEngine {
   std::unique_ptr<CudaEngine> side_;  // of the main lane
   Trace* trace_ = nullptr;            // of the main lane
   Moment trace_start_;
+  std::vector<MarkedSpan> marked_;    // of the main lane
 };
 
 }  // namespace trifactor::cuda

@@ -25,16 +25,26 @@ void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B,
 template <class T>
 void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info);
 
+/// For traces: when a block of the persistent grid worked on what, by the device's clock in nanoseconds; begin is 0 where
+/// nothing was noted. A step of the chain, which is block 0, or a piece, in either case square, with so many columns to its
+/// left.
+struct Mark {
+  unsigned long long begin, end;
+  int block, edge, depth;
+};
+
 // kernels/persistent.cuh: one matrix. Wants so many entries of scratch memory, so many flags, which must be zero and are so
 // again afterwards, and a device that runs cooperative launches. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0,
-// first.
+// first. `marks` may be null.
 template <class T>
 index_t persistent_entry_count(index_t n);
 template <class T>
 index_t persistent_flag_count(index_t n);
 template <class T>
+index_t persistent_mark_count(index_t n);
+template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
-                       index_t first, T* entries, int* flags);
+                       index_t first, T* entries, int* flags, Mark* marks);
 
 // kernels/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory
