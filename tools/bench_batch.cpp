@@ -68,7 +68,7 @@ class BatchOperands {
   T* const* pointers(int k) const { return pointers_[k].data(); }
   const Buffer<int>& info() const { return info_; }
 
-  /// The call that factors buffer k and returns when that is complete. Scratch memory is reserved now.
+  /// The call that enqueues the factorization of buffer k. Scratch memory is reserved now.
   std::function<void(int k)> cholesky(const std::string& kind, Uplo uplo, const trifactor::CholeskyOptions& options) {
     const index_t n = largest_;
     if (kind == "strided")
@@ -87,10 +87,7 @@ class BatchOperands {
   template <class View>
   std::function<void(int k)> call(Uplo uplo, const trifactor::CholeskyOptions& options, View view) {
     queue_.reserve(trifactor::cholesky_scratch(queue_, uplo, view(0), options));
-    return [=, this](int k) {
-      trifactor::cholesky(queue_, uplo, view(k), info_.data(), options);
-      queue_.sync();
-    };
+    return [=, this](int k) { trifactor::cholesky(queue_, uplo, view(k), info_.data(), options); };
   }
 
   Queue& queue_;
@@ -136,7 +133,7 @@ double quick_seconds(Bench& bench, const std::string& kind, std::vector<int> siz
   BatchOperands<T> operands(bench.queue, bench.host, items);
   const auto factor = operands.cholesky(kind, o.triangle(), {.mode = o.panels(), .tuning = o.tuning});
   Turn<T> turn(operands.operands);
-  return trifactor::measure({[&] { factor(turn.index()); }, [&] { turn.restore(); }},
+  return trifactor::measure({[&] { factor(turn.index()), bench.queue.sync(); }, [&] { turn.restore(); }},
                             {.warmups = 1, .min_runs = 3, .max_runs = 20, .max_seconds = 0.2})
       .seconds;
 }
@@ -178,11 +175,28 @@ const BatchPreset presets[] = {
      "32,64,128,256,512",
      {"sorted=2147483647", "sorted=1"}},
     {"ib",
-     "the width of a block column of the blocked driver",
+     "the loop in the kernel, or outside in steps of ib columns, or the blocked driver",
      "strided",
      "128,256,512",
-     {"whole=0 persistent=0 nb=16 leaf=16", "whole=0 persistent=0 nb=32 leaf=32", "whole=0 persistent=0 nb=64 leaf=64",
-      "whole=0 persistent=0 nb=128 leaf=64"}},
+     {"whole=2147483647", "whole=0 persistent=0 nb=512 leaf=512 tile=exclusive ib=16",
+      "whole=0 persistent=0 nb=512 leaf=512 tile=exclusive ib=32",
+      "whole=0 persistent=0 nb=512 leaf=512 tile=exclusive ib=64", "whole=0 persistent=0 nb=64 leaf=64",
+      "whole=0 persistent=0 nb=128 leaf=64"},
+     1000},
+    {"herk",
+     "rank-k updates of the blocked driver: one launch for all items, or a call for each",
+     "strided",
+     "256,512,1024",
+     {"whole=0 persistent=0 nb=128 leaf=128", "whole=0 persistent=0 nb=128 leaf=128 separate=1"},
+     300},
+    {"trsm",
+     "solves with the factors by inverted diagonal blocks of order tri_nb",
+     "strided",
+     "128,256,512",
+     {"tri_nb=0", "tri_nb=16", "tri_nb=32", "tri_nb=64"},
+     1000,
+     "solve",
+     "256"},
 };
 
 }  // namespace
@@ -201,7 +215,9 @@ double copy_rate(Bench& bench) {
   const index_t size = index_t(1) << (bench.queue.is_cuda() ? 27 : 23);  // doubles, beyond any cache
   const Buffer<double> from(bench.queue, size);
   Buffer<double> to(bench.queue, size);
-  const auto copy = [&] { trifactor::copy(bench.queue, from.data(), bench.queue, to.data(), size), bench.queue.sync(); };
+  const auto copy = [&] {
+    trifactor::copy(bench.queue, from.data(), bench.queue, to.data(), size), bench.queue.sync();
+  };
   const auto measured =
       trifactor::measure({copy, {}}, {.warmups = 1, .min_runs = 3, .max_runs = 20, .max_seconds = 0.2});
   bench.copy_rate = 2 * double(size) * sizeof(double) / measured.seconds;
@@ -214,7 +230,8 @@ Row bench_batch(Bench& bench, index_t n) {
   const Uplo uplo = o.triangle();
   const Items<T> items(item_sizes(o, n), o.seed);
   BatchOperands<T> operands(bench.queue, bench.host, items);
-  const auto factor = operands.cholesky(o.kind, uplo, {.mode = o.panels(), .tuning = o.tuning});
+  const auto enqueue = operands.cholesky(o.kind, uplo, {.mode = o.panels(), .tuning = o.tuning});
+  const auto factor = [&](int k) { enqueue(k), bench.queue.sync(); };
 
   const auto peer = make_peer<T>(bench);
   std::optional<BatchOperands<T>> apart;  // where the peer works in another memory
@@ -244,6 +261,7 @@ Row bench_batch(Bench& bench, index_t n) {
   if (peers_call) row.peer = peer->name();
   measure_row(o, row, {[&] { factor(ours.index()); }, [&] { ours.restore(); }}, theirs);
   if (peers_call) peer->check();
+  if (bench.queue.is_cuda()) row.host_us = host_microseconds(bench.queue, [&] { enqueue(ours.index()); });
 
   ours.restore(), factor(ours.index());
   require_success(bench, operands.info());

@@ -66,12 +66,15 @@ void bench_update(Bench& bench, index_t n, index_t nb, const std::function<void(
 }
 
 template <Scalar T>
-Row bench_tile(Bench& bench, index_t n, index_t leaf) {
+Row bench_tile(Bench& bench, index_t n, index_t leaf, const std::string& form, index_t ib) {
   const BenchOptions& o = bench.options;
   Queue& q = bench.queue;
   const Uplo uplo = o.triangle();
   const index_t count = tiles_in_a_run<T>(n), size = n * n;
-  const std::string tuning = joined_tuning(o.tuning, fmt::format("whole=0 persistent=0 nb={} leaf={}", n, leaf));
+  const bool steps = form == "exclusive";
+  const std::string tuning =
+      joined_tuning(o.tuning, fmt::format("whole=0 persistent=0 nb={} leaf={} tile={}", n, leaf, form) +
+                                  (steps ? fmt::format(" ib={}", ib) : ""));
   require_copies<T>(3.1 * double(count), n);
   Matrix<T> A(n, n * count);
   for (index_t i = 0; i < count; ++i) fill_positive_definite(A.view().block(0, i * n, n, n), o.seed + std::uint64_t(i));
@@ -86,7 +89,8 @@ Row bench_tile(Bench& bench, index_t n, index_t leaf) {
     q.sync();
   };
   Row row = start_row(bench, scalar_name<T>, n);
-  row.uplo = o.uplo, row.tuning = tuning, row.leaf = leaf;
+  row.uplo = o.uplo, row.tuning = tuning, row.leaf = leaf, row.form = form;
+  if (steps) row.ib = ib;
   row.flops = cholesky_flops<T>(double(n));
   row.columns = double(n);
   measure_row(o, row, {factor, [&] { turn.restore(); }}, {});
@@ -102,7 +106,7 @@ Row bench_tile(Bench& bench, index_t n, index_t leaf) {
 
 #define TRIFACTOR_BENCH_PARTS(T)                                                                        \
   template void bench_update<T>(Bench&, index_t, index_t, const std::function<void(const Row&)>& take); \
-  template Row bench_tile<T>(Bench&, index_t, index_t);
+  template Row bench_tile<T>(Bench&, index_t, index_t, const std::string&, index_t);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_BENCH_PARTS)
 
 }  // namespace program

@@ -67,6 +67,32 @@ cublasStatus_t getrf_batched(cublasHandle_t handle, int n, std::complex<double>*
   return cublasZgetrfBatched(handle, n, reinterpret_cast<cuDoubleComplex* const*>(A), n, pivots, info, count);
 }
 
+/// X := op(triangle of A)^-1 X
+cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
+                            float* const* A, float* const* X, int count) {
+  const float one = 1;
+  return cublasStrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A, m, X, m, count);
+}
+cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
+                            double* const* A, double* const* X, int count) {
+  const double one = 1;
+  return cublasDtrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A, m, X, m, count);
+}
+cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
+                            std::complex<float>* const* A, std::complex<float>* const* X, int count) {
+  const cuComplex one{1, 0};
+  return cublasCtrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one,
+                            reinterpret_cast<cuComplex* const*>(A), m, reinterpret_cast<cuComplex* const*>(X), m,
+                            count);
+}
+cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
+                            std::complex<double>* const* A, std::complex<double>* const* X, int count) {
+  const cuDoubleComplex one{1, 0};
+  return cublasZtrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one,
+                            reinterpret_cast<cuDoubleComplex* const*>(A), m,
+                            reinterpret_cast<cuDoubleComplex* const*>(X), m, count);
+}
+
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const float*) {
   int size = 0;
   require(cusolverDnSpotri_bufferSize(handle, fill, n, static_cast<float*>(nullptr), n, &size), "potri_bufferSize");
@@ -113,6 +139,7 @@ class CusolverPeer final : public Peer<T> {
   using typename Peer<T>::OnMatrix;
   using typename Peer<T>::OnSides;
   using typename Peer<T>::OnItems;
+  using typename Peer<T>::OnItemSides;
   using typename Peer<T>::FreshItems;
 
   explicit CusolverPeer(Queue& queue) : queue_(queue), info_(queue, 1) {
@@ -200,12 +227,22 @@ class CusolverPeer final : public Peer<T> {
   }
 
   OnItems lu_batch(index_t n, index_t count) override {
-    if (!blas_) require(cublasCreate(&blas_), "cublasCreate");
-    require(cublasSetStream(blas_, static_cast<cudaStream_t>(queue_.stream())), "cublasSetStream");
+    open_blas();
     info_ = Buffer<int>(queue_, count);
     batch_pivots_ = Buffer<int>(queue_, n * count);
     return [this, n, count](T* const* items) {
       require(getrf_batched(blas_, int(n), items, batch_pivots_.data(), info_.data(), int(count)), "getrfBatched");
+      queue_.sync();
+    };
+  }
+
+  OnItemSides cholesky_solve_batch(Uplo uplo, index_t n, index_t columns, index_t count) override {
+    open_blas();
+    const auto first = uplo == Uplo::Lower ? CUBLAS_OP_N : CUBLAS_OP_C,
+               second = uplo == Uplo::Lower ? CUBLAS_OP_C : CUBLAS_OP_N;
+    return [=, this, fill = fill_mode(uplo)](T* const* factors, T* const* X) {
+      for (const auto op : {first, second})
+        require(trsm_batched(blas_, fill, op, int(n), int(columns), factors, X, int(count)), "trsmBatched");
       queue_.sync();
     };
   }
@@ -220,6 +257,11 @@ class CusolverPeer final : public Peer<T> {
 
  private:
   static constexpr cudaDataType type = data_type<T>;
+
+  void open_blas() {
+    if (!blas_) require(cublasCreate(&blas_), "cublasCreate");
+    require(cublasSetStream(blas_, static_cast<cudaStream_t>(queue_.stream())), "cublasSetStream");
+  }
 
   void make_workspace(std::size_t device_bytes, std::size_t host_bytes) {
     on_device_ = Buffer<char>(queue_, index_t(device_bytes));

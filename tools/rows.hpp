@@ -15,7 +15,8 @@ struct Row {
   std::int64_t n = 0, count = 1;
   std::optional<std::int64_t> nrhs;
   std::optional<std::string> looking;                  // of an update
-  std::optional<std::int64_t> nb, first, leaf;         // of an update and its one step; of a tile
+  std::optional<std::int64_t> nb, first, leaf, ib;     // of an update and its one step; of a tile
+  std::optional<std::string> form;                     // of a tile
   std::optional<std::string> matrix, phase, ordering;  // of a sparse factorization
   std::optional<std::int64_t> entries, factor_nonzeros;
   std::uint64_t seed = 0;
@@ -27,6 +28,7 @@ struct Row {
   std::optional<std::string> peer;
   std::optional<double> peer_seconds, peer_spread, peer_joules;
   std::optional<double> residual;  // nothing where no result is made
+  std::optional<double> host_us;   // of a batch on a device: what the call costs the caller
 
   std::optional<double> bytes, copy_rate;  // of a batch: read and written once; of a copy, in a second
 
@@ -43,7 +45,7 @@ struct TableField {
 /// Prints rows as they arrive.
 class RowPrinter {
  public:
-  enum class Columns { Dense, Solve, Batch, Ragged, Update, Tile, Sparse };
+  enum class Columns { Dense, Solve, Batch, SolveBatch, Ragged, Update, Tile, Sparse };
 
   RowPrinter(bool json, Columns columns);
   void print(const Row&);
