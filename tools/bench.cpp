@@ -255,6 +255,7 @@ void measure_row(const BenchOptions& o, Row& row, const Contender& ours, const C
   row.seconds = measured[0].seconds;
   row.spread = measured[0].spread;
   row.runs = measured[0].runs;
+  row.host_seconds = measured[0].host_seconds;
   row.joules = measured[0].joules;
   if (!peers.run) return;
   row.peer_seconds = measured[1].seconds;

@@ -68,7 +68,7 @@ class BatchOperands {
   T* const* pointers(int k) const { return pointers_[k].data(); }
   const Buffer<int>& info() const { return info_; }
 
-  /// The call that factors buffer k and returns when that is complete. Scratch memory is reserved now.
+  /// The call that factors buffer k. Scratch memory is reserved now.
   std::function<void(int k)> cholesky(const std::string& kind, Uplo uplo, const trifactor::CholeskyOptions& options) {
     const index_t n = largest_;
     if (kind == "strided")
@@ -87,10 +87,7 @@ class BatchOperands {
   template <class View>
   std::function<void(int k)> call(Uplo uplo, const trifactor::CholeskyOptions& options, View view) {
     queue_.reserve(trifactor::cholesky_scratch(queue_, uplo, view(0), options));
-    return [=, this](int k) {
-      trifactor::cholesky(queue_, uplo, view(k), info_.data(), options);
-      queue_.sync();
-    };
+    return [=, this](int k) { trifactor::cholesky(queue_, uplo, view(k), info_.data(), options); };
   }
 
   Queue& queue_;
@@ -136,7 +133,7 @@ double quick_seconds(Bench& bench, const std::string& kind, std::vector<int> siz
   BatchOperands<T> operands(bench.queue, bench.host, items);
   const auto factor = operands.cholesky(kind, o.triangle(), {.mode = o.panels(), .tuning = o.tuning});
   Turn<T> turn(operands.operands);
-  return trifactor::measure({[&] { factor(turn.index()); }, [&] { turn.restore(); }},
+  return trifactor::measure({[&] { factor(turn.index()); }, [&] { turn.restore(); }, &bench.queue},
                             {.warmups = 1, .min_runs = 3, .max_runs = 20, .max_seconds = 0.2})
       .seconds;
 }
@@ -228,7 +225,7 @@ Row bench_batch(Bench& bench, index_t n) {
       return peers_operands.pointers(peers.index());
     });
   Contender theirs;
-  if (peers_call) theirs = {[&] { peers_call(peers_operands.pointers(peers.index())); }, [&] { peers.restore(); }};
+  if (peers_call) theirs = {[&] { peers_call(peers_operands.pointers(peers.index())); }, [&] { peers.restore(); }, &peer->queue()};
 
   Row row = start_row(bench, scalar_name<T>, n);
   row.kind = o.kind;
@@ -242,7 +239,7 @@ Row bench_batch(Bench& bench, index_t n) {
   row.bytes = 2 * entries * sizeof(T);
   row.copy_rate = copy_rate(bench);
   if (peers_call) row.peer = peer->name();
-  measure_row(o, row, {[&] { factor(ours.index()); }, [&] { ours.restore(); }}, theirs);
+  measure_row(o, row, {[&] { factor(ours.index()); }, [&] { ours.restore(); }, &bench.queue}, theirs);
   if (peers_call) peer->check();
 
   ours.restore(), factor(ours.index());

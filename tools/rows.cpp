@@ -76,6 +76,7 @@ std::vector<TableField> table_fields(Columns columns) {
   add(columns == Columns::Update, {{{"Tflop/s", 9}, [](R r) { return fmt::format("{:.4f}", gflops(r) * 1e-3); }}});
   add(columns != Columns::Update, {{{"Gflop/s", 9}, [](R r) { return fmt::format("{:.2f}", gflops(r)); }},
                                    {{"us/column", 9}, [](R r) { return fmt::format("{:.4f}", us_per_column(r)); }}});
+  add(batch, {{{"host us", 7}, [](R r) { return cell("{:.1f}", scaled(r.host_seconds, 1e6)); }}});
   add(batch, {{{"of copy %", 9}, [](R r) { return cell("{:.1f}", scaled(part_of_copy(r), 100)); }}});
   add(!part, {{{"peer", 8, true}, [](R r) { return cell("{}", r.peer); }},
               {{"peer ms", 10}, [](R r) { return cell("{:.4f}", scaled(r.peer_seconds, 1e3)); }},
@@ -111,6 +112,7 @@ void print_json(const Row& r, bool ragged) {
                               {"tuning", or_null(r.tuning)},
                               {"seconds", r.seconds},
                               {"spread", r.spread},
+                              {"host_us", or_null(scaled(r.host_seconds, 1e6))},
                               {"runs", r.runs},
                               {"gflops", gflops(r)},
                               {"us_per_column", us_per_column(r)},

@@ -22,6 +22,7 @@ struct Row {
 
   double seconds = 0, spread = 0, flops = 0, columns = 0;  // of the whole call
   int runs = 0;
+  std::optional<double> host_seconds;  // until the call returned, where it enqueues
   std::optional<double> joules;
   std::optional<std::string> peer;
   std::optional<double> peer_seconds, peer_spread, peer_joules;
