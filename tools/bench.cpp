@@ -256,11 +256,11 @@ void measure_row(const BenchOptions& o, Row& row, const Contender& ours, const C
   row.spread = measured[0].spread;
   row.runs = measured[0].runs;
   row.host_seconds = measured[0].host_seconds;
-  row.joules = measured[0].joules;
+  row.joules = measured[0].joules, row.energy_seconds = measured[0].energy_seconds;
   if (!peers.run) return;
   row.peer_seconds = measured[1].seconds;
   row.peer_spread = measured[1].spread;
-  row.peer_joules = measured[1].joules;
+  row.peer_joules = measured[1].joules, row.peer_energy_seconds = measured[1].energy_seconds;
 }
 
 void require_success(Queue& queue, Queue& host, const std::string& what, const Buffer<int>& info) {
@@ -324,7 +324,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--seconds", o.seconds, "time to spend on a row")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--energy", o.energy, "seconds to watch the energy sensors for, for each row and side")
+  command->add_option("--energy", o.energy, "seconds to watch the energy sensors for, for each row and side: 5 or more, since they count in steps")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--seed", typed->seed, "of the random matrices [another one every time]")

@@ -150,6 +150,13 @@ class Operands {
     trifactor::copy(host, values, queue, on_device_.data(), size);
     pristine_ = on_device_.data();
   }
+  /// The same from values that are in the queue's memory already.
+  Operands(Queue& queue, Buffer<T> values)
+      : queue_(queue),
+        size_(values.size()),
+        pristine_(values.data()),
+        on_device_(std::move(values)),
+        buffers_{Buffer<T>(queue, size_), Buffer<T>(queue, size_)} {}
 
   T* buffer(int k) const { return buffers_[k].data(); }
   void restore(int k) { trifactor::copy(queue_, pristine_, queue_, buffer(k), size_); }

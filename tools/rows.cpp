@@ -84,6 +84,7 @@ std::vector<TableField> table_fields(Columns columns) {
   add(columns != Columns::Update, {{{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}});
   add(true, {{{"joules", 8}, [](R r) { return cell("{:.3g}", r.joules); }},
              {{"Gflop/s/W", 9}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.joules)); }}});
+  add(!part, {{{"peer's", 6}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.peer_joules)); }}});
   add(columns == Columns::Ragged,
       {{{"fixed-size sum ms", 17}, [](R r) { return cell("{:.4f}", scaled(r.fixed_sum_seconds, 1e3)); }},
        {{"ratio to it", 11}, [](R r) { return cell("{:.3f}", quotient(r.fixed_sum_seconds, r.seconds)); }}});
@@ -124,7 +125,9 @@ void print_json(const Row& r, bool ragged) {
                               {"joules", or_null(r.joules)},
                               {"peer_joules", or_null(r.peer_joules)},
                               {"gflops_per_watt", or_null(gflops_per_watt(r, r.joules))},
-                              {"peer_gflops_per_watt", or_null(gflops_per_watt(r, r.peer_joules))}};
+                              {"peer_gflops_per_watt", or_null(gflops_per_watt(r, r.peer_joules))},
+                              {"energy_seconds", r.energy_seconds},
+                              {"peer_energy_seconds", r.peer_energy_seconds}};
   if (r.looking) j.update({{"looking", *r.looking}, {"nb", or_null(r.nb)}, {"first", or_null(r.first)}});
   if (r.leaf) j["leaf"] = *r.leaf;
   if (r.bytes) j.update({{"bytes", *r.bytes}, {"copy_rate", or_null(r.copy_rate)}, {"part_of_copy", or_null(part_of_copy(r))}});

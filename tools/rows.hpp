@@ -24,6 +24,7 @@ struct Row {
   int runs = 0;
   std::optional<double> host_seconds;  // until the call returned, where it enqueues
   std::optional<double> joules;
+  double energy_seconds = 0, peer_energy_seconds = 0;  // for which the sensors were watched; 0: joules are not known
   std::optional<std::string> peer;
   std::optional<double> peer_seconds, peer_spread, peer_joules;
   std::optional<double> residual;  // nothing where no result is made

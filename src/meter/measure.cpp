@@ -58,9 +58,13 @@ void time_run(const Contender& work, const Instruments& with, Times& times) {
   }
 }
 
-/// Joules of one call of step, repeated for this long.
+struct Energy {
+  double joules, seconds;  // of one call; that it was repeated for
+};
+
+/// Of step, repeated for this long.
 template <class Step>
-std::optional<double> joules_of(Step step, double seconds, const Instruments& with) {
+std::optional<Energy> energy_of(Step step, double seconds, const Instruments& with) {
   const EnergyInterval energy(with.sensors);
   const double begin = with.now();
   double repetitions = 0;
@@ -70,19 +74,20 @@ std::optional<double> joules_of(Step step, double seconds, const Instruments& wi
   } while (with.now() - begin < seconds);
   const auto joules = energy.joules();
   if (!joules) return std::nullopt;
-  return *joules / repetitions;
+  return Energy{*joules / repetitions, with.now() - begin};
 }
 
-/// Joules of one run(). Sensors tick too slowly to be read around a single run, so run() and prepare() are repeated
+/// Of one run(). Sensors tick too slowly to be read around a single run, so run() and prepare() are repeated
 /// together, and then prepare() alone, whose joules are taken off. Both loops take the same time, not the same number
 /// of turns: in a few short turns of prepare() alone a sensor would not tick at all.
-std::optional<double> joules_of_run(const Contender& work, double seconds, const Instruments& with) {
+std::optional<Energy> energy_of_run(const Contender& work, double seconds, const Instruments& with) {
   if (with.sensors.empty()) return std::nullopt;
-  const auto both = joules_of([&] { prepare(work), complete(work); }, seconds, with);
+  auto both = energy_of([&] { prepare(work), complete(work); }, seconds, with);
   if (!both || !work.prepare) return both;
-  const auto alone = joules_of(work.prepare, seconds, with);
-  if (!alone || !(*both > *alone)) return std::nullopt;  // lost in the noise of prepare()
-  return *both - *alone;
+  const auto alone = energy_of(work.prepare, seconds, with);
+  if (!alone || !(both->joules > alone->joules)) return std::nullopt;  // lost in the noise of prepare()
+  both->joules -= alone->joules;
+  return both;
 }
 
 }  // namespace
@@ -133,7 +138,8 @@ std::vector<Measurement> measure(std::span<const Contender> contenders, const Me
 
   if (options.energy_seconds > 0)
     for (std::size_t i = 0; i < contenders.size(); ++i)
-      results[i].joules = joules_of_run(contenders[i], options.energy_seconds, instruments);
+      if (const auto energy = energy_of_run(contenders[i], options.energy_seconds, instruments))
+        results[i].joules = energy->joules, results[i].energy_seconds = energy->seconds;
   return results;
 }
 

@@ -178,6 +178,7 @@ TEST(Energy, RepeatsForAsLongAsAskedAndPreparesEachTime) {
   EXPECT_EQ(order, "pr" "prpr" "ppp");
   ASSERT_TRUE(result.joules);
   EXPECT_DOUBLE_EQ(*result.joules, 5);  // without prepare's 2
+  EXPECT_DOUBLE_EQ(result.energy_seconds, 4);
 }
 
 TEST(Energy, SumsAllSensors) {
@@ -200,6 +201,8 @@ TEST(Energy, IsNothingAndNeverZeroWhereItIsNotKnown) {
   };
   FakeMachine without, still, partly_still, broken, drowned;
   EXPECT_FALSE(joules(without, 3));
+  const Contender work{.run = without.working(1, 3)};
+  EXPECT_EQ(measure({&work, 1}, options, without.instruments()).front().energy_seconds, 0);
 
   still.add_sensor();
   EXPECT_FALSE(joules(still, 0));

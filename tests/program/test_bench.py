@@ -9,7 +9,7 @@ import program
 from program import ProgramTest
 
 KEYS = """op scalar n count device mode seconds gflops us_per_column peer peer_seconds ratio residual joules commit
-          machine uplo spread peer_spread kind nrhs gflops_per_watt peer_gflops_per_watt""".split()
+          machine uplo spread peer_spread kind nrhs gflops_per_watt peer_gflops_per_watt energy_seconds peer_energy_seconds""".split()
 QUICK = ["--device", "host", "--seconds", "0.02"]
 
 
@@ -137,8 +137,11 @@ class Rows(BenchTest):
         (row,) = self.rows("cholesky", "--n", "300", "--against", "none", "--energy", "0.2")
         if not program.info()["energy_sensors"]:
             self.assertIsNone(row["joules"])
-        elif row["joules"] is not None:
+        if row["joules"] is None:
+            self.assertEqual(row["energy_seconds"], 0)
+        else:
             self.assertGreater(row["joules"], 0)
+            self.assertGreaterEqual(row["energy_seconds"], 0.2)
 
 
 class Modes(BenchTest):
@@ -255,7 +258,7 @@ class Text(BenchTest):
                 self.assertEqual(len(rows), 2)
                 for row in rows:
                     for title in ["op", "scalar", "n", "device", "mode", "ms", "spread %", "Gflop/s", "us/column",
-                                  "peer", "peer ms", "ratio", "residual", "joules", "Gflop/s/W"] + extra:
+                                  "peer", "peer ms", "ratio", "residual", "joules", "Gflop/s/W", "peer's"] + extra:
                         self.assertIn(title, row)
                     self.assertLess(float(row["residual"]), 30)
                     self.assertTrue(math.isfinite(float(row["ms"]) + float(row["ratio"])))
@@ -317,6 +320,11 @@ class Cuda(BenchTest):
                 rows = self.rows_on_gpu(op, "--n", "40,1100", "--against", against, *arguments)
                 self.assertEqual(len(rows), 2 * len(self.scalars))
                 self.assertEqual({row["peer"] for row in rows}, {None if against == "none" else against})
+        for uplo in ["lower", "upper"]:   # made and judged on the device; and, beside a peer there, on the host
+            residuals = [row["residual"] for against in ["none", "lapack"] for row in self.rows_on_gpu(
+                "cholesky", "--n", "700", "--seed", "5", "--uplo", uplo, "--against", against)]
+            self.assertGreater(min(residuals), 0)
+            self.assertLess(max(residuals), 5)
         modes = ["auto", "native-left", "native-right", "persistent", "hybrid", "lapack", "cusolver"]
         rows = self.rows_on_gpu("cholesky", "--n", "500", "--mode", "all", devices=("cuda", "host"))
         self.assertEqual([row["mode"] for row in rows], modes * len(self.scalars))
