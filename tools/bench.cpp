@@ -298,19 +298,12 @@ void measure_row(const BenchOptions& o, Row& row, const Contender& ours, const C
   row.seconds = measured[0].seconds;
   row.spread = measured[0].spread;
   row.runs = measured[0].runs;
+  row.host_seconds = measured[0].host_seconds;
   row.joules = measured[0].joules, row.energy_seconds = measured[0].energy_seconds;
   if (!peers.run) return;
   row.peer_seconds = measured[1].seconds;
   row.peer_spread = measured[1].spread;
   row.peer_joules = measured[1].joules, row.peer_energy_seconds = measured[1].energy_seconds;
-}
-
-double host_microseconds(Queue& queue, const std::function<void()>& enqueue) {
-  constexpr int calls = 10;  // few enough that all their launches fit in the driver's queue
-  const auto measured = trifactor::measure(
-      Contender{enqueue}, {.warmups = 1, .min_runs = calls, .max_runs = calls, .max_seconds = 0, .target_spread = 0});
-  queue.sync();
-  return measured.seconds * 1e6;
 }
 
 void require_success(Queue& queue, Queue& host, const std::string& what, const Buffer<int>& info) {

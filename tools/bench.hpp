@@ -134,9 +134,6 @@ MatrixView<T> square(T* data, index_t n) {
   return {data, n, n, n};
 }
 
-/// What a call that only enqueues costs the caller, in microseconds, while the device is busy.
-double host_microseconds(Queue&, const std::function<void()>& enqueue);
-
 /// Measures ours and, unless its run() is empty, the peer's, in turn.
 void measure_row(const BenchOptions&, Row&, const Contender& ours, const Contender& peers);
 

@@ -68,7 +68,7 @@ class BatchOperands {
   T* const* pointers(int k) const { return pointers_[k].data(); }
   const Buffer<int>& info() const { return info_; }
 
-  /// The call that enqueues the factorization of buffer k. Scratch memory is reserved now.
+  /// The call that factors buffer k. Scratch memory is reserved now.
   std::function<void(int k)> cholesky(const std::string& kind, Uplo uplo, const trifactor::CholeskyOptions& options) {
     const index_t n = largest_;
     if (kind == "strided")
@@ -133,7 +133,7 @@ double quick_seconds(Bench& bench, const std::string& kind, std::vector<int> siz
   BatchOperands<T> operands(bench.queue, bench.host, items);
   const auto factor = operands.cholesky(kind, o.triangle(), {.mode = o.panels(), .tuning = o.tuning});
   Turn<T> turn(operands.operands);
-  return trifactor::measure({[&] { factor(turn.index()), bench.queue.sync(); }, [&] { turn.restore(); }},
+  return trifactor::measure({[&] { factor(turn.index()); }, [&] { turn.restore(); }, &bench.queue},
                             {.warmups = 1, .min_runs = 3, .max_runs = 20, .max_seconds = 0.2})
       .seconds;
 }
@@ -230,8 +230,7 @@ Row bench_batch(Bench& bench, index_t n) {
   const Uplo uplo = o.triangle();
   const Items<T> items(item_sizes(o, n), o.seed);
   BatchOperands<T> operands(bench.queue, bench.host, items);
-  const auto enqueue = operands.cholesky(o.kind, uplo, {.mode = o.panels(), .tuning = o.tuning});
-  const auto factor = [&](int k) { enqueue(k), bench.queue.sync(); };
+  const auto factor = operands.cholesky(o.kind, uplo, {.mode = o.panels(), .tuning = o.tuning});
 
   const auto peer = make_peer<T>(bench);
   std::optional<BatchOperands<T>> apart;  // where the peer works in another memory
@@ -245,7 +244,7 @@ Row bench_batch(Bench& bench, index_t n) {
       return peers_operands.pointers(peers.index());
     });
   Contender theirs;
-  if (peers_call) theirs = {[&] { peers_call(peers_operands.pointers(peers.index())); }, [&] { peers.restore(); }};
+  if (peers_call) theirs = {[&] { peers_call(peers_operands.pointers(peers.index())); }, [&] { peers.restore(); }, &peer->queue()};
 
   Row row = start_row(bench, scalar_name<T>, n);
   row.kind = o.kind;
@@ -259,9 +258,8 @@ Row bench_batch(Bench& bench, index_t n) {
   row.bytes = 2 * entries * sizeof(T);
   row.copy_rate = copy_rate(bench);
   if (peers_call) row.peer = peer->name();
-  measure_row(o, row, {[&] { factor(ours.index()); }, [&] { ours.restore(); }}, theirs);
+  measure_row(o, row, {[&] { factor(ours.index()); }, [&] { ours.restore(); }, &bench.queue}, theirs);
   if (peers_call) peer->check();
-  if (bench.queue.is_cuda()) row.host_us = host_microseconds(bench.queue, [&] { enqueue(ours.index()); });
 
   ours.restore(), factor(ours.index());
   require_success(bench, operands.info());

@@ -51,12 +51,11 @@ struct Entrant {
     queue->reserve(trifactor::cholesky_scratch(*queue, uplo, square(operands.buffer(0), n), options));
     factor = [q = queue, uplo, options, info = info.data()](MatrixView<T> A) {
       trifactor::cholesky(*q, uplo, A, info, options);
-      q->sync();
     };
   }
 
   Contender contender(index_t n) {
-    return {[this, n] { factor(square(turn.data(), n)); }, [this] { turn.restore(); }};
+    return {[this, n] { factor(square(turn.data(), n)); }, [this] { turn.restore(); }, queue};
   }
   void check(Bench& bench) {
     if (peer)
@@ -82,7 +81,7 @@ struct Entrant {
   std::unique_ptr<Peer<T>> peer;
   Buffer<int> info;
   std::string tuning;
-  std::function<void(MatrixView<T>)> factor;  // complete on return
+  std::function<void(MatrixView<T>)> factor;
   trifactor::Measurement measured;
 };
 
@@ -164,6 +163,7 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
     row.seconds = e.measured.seconds;
     row.spread = e.measured.spread;
     row.runs = e.measured.runs;
+    row.host_seconds = e.measured.host_seconds;
     row.joules = e.measured.joules, row.energy_seconds = e.measured.energy_seconds;
     if (peer < names.size() && peer != i) {
       row.peer = names[peer];

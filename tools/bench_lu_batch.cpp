@@ -46,12 +46,11 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   q.reserve(with_view([&](auto view) { return trifactor::lu_scratch(q, view, options); }));
   const auto factor = [&] {
     with_view([&](auto view) { trifactor::lu(q, view, pivots.data(), info.data(), options); });
-    q.sync();
   };
   Contender theirs;
   if (peer)
     theirs = {[&, call = peer->lu_batch(n, count)] { call(peers_starts.pointers[peers.index()].data()); },
-              [&] { peers.restore(); }};
+              [&] { peers.restore(); }, &peer->queue()};
 
   Row row = start_row(bench, scalar_name<T>, n);
   row.kind = o.kind;
@@ -59,7 +58,7 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   row.count = count;
   row.flops = lu_flops<T>(double(n)) * double(count), row.columns = double(n) * double(count);
   if (peer) row.peer = peer->name();
-  measure_row(o, row, {factor, [&] { ours.restore(); }}, theirs);
+  measure_row(o, row, {factor, [&] { ours.restore(); }, &q}, theirs);
   if (peer) peer->check();
 
   ours.restore(), factor();

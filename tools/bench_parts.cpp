@@ -55,9 +55,8 @@ void bench_update(Bench& bench, index_t n, index_t nb, const std::function<void(
       row.columns = double(std::min(last, n) - first);
       const auto update = [&] {
         trifactor::inspect::cholesky_updates(q, o.triangle(), L.view(), C.view(), first, last, tuning);
-        q.sync();
       };
-      measure_row(o, row, {update}, {});
+      measure_row(o, row, {update, {}, &q}, {});
       take(row);
     };
     if (!o.each) measure_steps(0, n);
@@ -86,15 +85,15 @@ Row bench_tile(Bench& bench, index_t n, index_t leaf, const std::string& form, i
   const auto factor = [&] {
     for (index_t i = 0; i < count; ++i)
       trifactor::cholesky(q, uplo, square(turn.data() + i * size, n), info.data() + i, options);
-    q.sync();
   };
   Row row = start_row(bench, scalar_name<T>, n);
   row.uplo = o.uplo, row.tuning = tuning, row.leaf = leaf, row.form = form;
   if (steps) row.ib = ib;
   row.flops = cholesky_flops<T>(double(n));
   row.columns = double(n);
-  measure_row(o, row, {factor, [&] { turn.restore(); }}, {});
+  measure_row(o, row, {factor, [&] { turn.restore(); }, &q}, {});
   row.seconds /= double(count);
+  if (row.host_seconds) *row.host_seconds /= double(count);
   if (row.joules) *row.joules /= double(count);
 
   turn.restore(), factor();

@@ -60,25 +60,24 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
              trifactor::PointerBatch<T>{X.pointers[ours.index()].data(), n, nrhs, n, count});
   };
   q.reserve(with_views([&](auto l, auto x) { return trifactor::cholesky_solve_scratch(q, uplo, l, x, options); }));
-  const auto enqueue = [&] {
+  const auto solve = [&] {
     with_views([&](auto l, auto x) { trifactor::cholesky_solve(q, uplo, l, x, nullptr, options); });
   };
-  const auto solve = [&] { enqueue(), q.sync(); };
   Contender theirs;
   if (peer)
     theirs = {[&, call = peer->cholesky_solve_batch(uplo, n, nrhs, count)] {
                 call((elsewhere ? *peers_L : L).pointers[0].data(),
                      (elsewhere ? *peers_X : X).pointers[peers.index()].data());
               },
-              [&] { peers.restore(); }};
+              [&] { peers.restore(); },
+              &peer->queue()};
 
   Row row = start_row(bench, scalar_name<T>, n);
   row.kind = o.kind, row.method = "solve", row.uplo = o.uplo;
   row.count = count, row.nrhs = nrhs;
   row.flops = solve_flops<T>(double(n), double(nrhs)) * double(count), row.columns = double(n) * double(count);
   if (peer) row.peer = peer->name();
-  measure_row(o, row, {solve, [&] { ours.restore(); }}, theirs);
-  if (q.is_cuda()) row.host_us = host_microseconds(q, enqueue);
+  measure_row(o, row, {solve, [&] { ours.restore(); }, &q}, theirs);
 
   ours.restore(), solve();
   const OnHost<T> solved(q, bench.host, ours.data(), B.size());

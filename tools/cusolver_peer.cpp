@@ -168,7 +168,6 @@ class CusolverPeer final : public Peer<T> {
       require(cusolverDnXpotrf(handle_, parameters_, fill, A.rows, type, A.data, A.ld, type, on_device_.data(),
                                std::size_t(on_device_.size()), on_host_.data(), on_host_.size(), info_.data()),
               "Xpotrf");
-      queue_.sync();
     };
   }
 
@@ -183,7 +182,6 @@ class CusolverPeer final : public Peer<T> {
                                on_device_.data(), std::size_t(on_device_.size()), on_host_.data(), on_host_.size(),
                                info_.data()),
               "Xgetrf");
-      queue_.sync();
     };
   }
 
@@ -192,7 +190,6 @@ class CusolverPeer final : public Peer<T> {
       require(cusolverDnXpotrs(handle_, parameters_, fill, L.rows, X.cols, type, L.data, L.ld, type, X.data, X.ld,
                                info_.data()),
               "Xpotrs");
-      queue_.sync();
     };
   }
 
@@ -201,7 +198,6 @@ class CusolverPeer final : public Peer<T> {
       require(cusolverDnXgetrs(handle_, parameters_, CUBLAS_OP_N, LU.rows, X.cols, type, LU.data, LU.ld, pivots_.data(),
                                type, X.data, X.ld, info_.data()),
               "Xgetrs");
-      queue_.sync();
     };
   }
 
@@ -212,7 +208,6 @@ class CusolverPeer final : public Peer<T> {
     return [this, fill, size](MatrixView<T> L) {
       require(potri(handle_, fill, int(L.rows), L.data, reinterpret_cast<T*>(on_device_.data()), size, info_.data()),
               "potri");
-      queue_.sync();
     };
   }
 
@@ -222,7 +217,6 @@ class CusolverPeer final : public Peer<T> {
     info_ = Buffer<int>(queue_, index_t(sizes.size()));
     return [this, fill = fill_mode(uplo), n = sizes[0], count = int(sizes.size())](T* const* items) {
       require(potrf_batched(handle_, fill, n, const_cast<T**>(items), info_.data(), count), "potrfBatched");
-      queue_.sync();
     };
   }
 
@@ -232,7 +226,6 @@ class CusolverPeer final : public Peer<T> {
     batch_pivots_ = Buffer<int>(queue_, n * count);
     return [this, n, count](T* const* items) {
       require(getrf_batched(blas_, int(n), items, batch_pivots_.data(), info_.data(), int(count)), "getrfBatched");
-      queue_.sync();
     };
   }
 
@@ -243,7 +236,6 @@ class CusolverPeer final : public Peer<T> {
     return [=, this, fill = fill_mode(uplo)](T* const* factors, T* const* X) {
       for (const auto op : {first, second})
         require(trsm_batched(blas_, fill, op, int(n), int(columns), factors, X, int(count)), "trsmBatched");
-      queue_.sync();
     };
   }
 

@@ -17,7 +17,7 @@ using trifactor::Scalar;
 using trifactor::Uplo;
 
 /// The peer's routines in the memory of its queue. Each function makes the workspace for one shape and returns the
-/// call, which only computes and returns when the work is complete. check() throws when the last call of this peer
+/// call, which only computes; on a CUDA queue it only enqueues. check() throws when the last call of this peer
 /// failed.
 template <Scalar T>
 class Peer {

@@ -79,8 +79,8 @@ std::vector<TableField> table_fields(Columns columns) {
   add(columns == Columns::Update, {{{"Tflop/s", 9}, [](R r) { return fmt::format("{:.4f}", gflops(r) * 1e-3); }}});
   add(columns != Columns::Update, {{{"Gflop/s", 9}, [](R r) { return fmt::format("{:.2f}", gflops(r)); }},
                                    {{"us/column", 9}, [](R r) { return fmt::format("{:.4f}", us_per_column(r)); }}});
-  add(batch, {{{"of copy %", 9}, [](R r) { return cell("{:.1f}", scaled(part_of_copy(r), 100)); }},
-              {{"host us", 7}, [](R r) { return cell("{:.1f}", r.host_us); }}});
+  add(batch, {{{"host us", 7}, [](R r) { return cell("{:.1f}", scaled(r.host_seconds, 1e6)); }}});
+  add(batch, {{{"of copy %", 9}, [](R r) { return cell("{:.1f}", scaled(part_of_copy(r), 100)); }}});
   add(!part, {{{"peer", 8, true}, [](R r) { return cell("{}", r.peer); }},
               {{"peer ms", 10}, [](R r) { return cell("{:.4f}", scaled(r.peer_seconds, 1e3)); }},
               {{"ratio", 6}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }}});
@@ -116,6 +116,7 @@ void print_json(const Row& r, bool ragged) {
                               {"tuning", or_null(r.tuning)},
                               {"seconds", r.seconds},
                               {"spread", r.spread},
+                              {"host_us", or_null(scaled(r.host_seconds, 1e6))},
                               {"runs", r.runs},
                               {"gflops", gflops(r)},
                               {"us_per_column", us_per_column(r)},
@@ -132,7 +133,6 @@ void print_json(const Row& r, bool ragged) {
                               {"peer_energy_seconds", r.peer_energy_seconds}};
   if (r.looking) j.update({{"looking", *r.looking}, {"nb", or_null(r.nb)}, {"first", or_null(r.first)}});
   if (r.leaf) j.update({{"leaf", *r.leaf}, {"form", or_null(r.form)}, {"ib", or_null(r.ib)}});
-  if (r.op == "batch") j["host_us"] = or_null(r.host_us);
   if (r.bytes)
     j.update({{"bytes", *r.bytes}, {"copy_rate", or_null(r.copy_rate)}, {"part_of_copy", or_null(part_of_copy(r))}});
   if (r.phase)

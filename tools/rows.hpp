@@ -23,12 +23,12 @@ struct Row {
 
   double seconds = 0, spread = 0, flops = 0, columns = 0;  // of the whole call
   int runs = 0;
+  std::optional<double> host_seconds;  // until the call returned, where it enqueues
   std::optional<double> joules;
   double energy_seconds = 0, peer_energy_seconds = 0;  // for which the sensors were watched; 0: joules are not known
   std::optional<std::string> peer;
   std::optional<double> peer_seconds, peer_spread, peer_joules;
   std::optional<double> residual;  // nothing where no result is made
-  std::optional<double> host_us;   // of a batch on a device: what the call costs the caller
 
   std::optional<double> bytes, copy_rate;  // of a batch: read and written once; of a copy, in a second
 

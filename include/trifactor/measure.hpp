@@ -1,7 +1,7 @@
 // measure(): seconds and joules of a piece of work, alone or against others in the same run.
 #pragma once
 
-#include <trifactor/types.hpp>
+#include <trifactor/queue.hpp>
 
 #include <functional>
 #include <optional>
@@ -11,10 +11,12 @@
 
 namespace trifactor {
 
-/// One piece of work. prepare() is not timed (it restores what run() destroys); run() returns when the work is complete.
+/// One piece of work. prepare() is not timed (it restores what run() destroys). With a CUDA queue, run() enqueues the work
+/// there, and the device's clock counts, see Queue::seconds_of; otherwise run() returns when the work is complete.
 struct Contender {
   std::function<void()> run;
   std::function<void()> prepare = {};
+  Queue* queue = nullptr;
 };
 
 struct MeasureOptions {
@@ -32,6 +34,7 @@ struct Measurement {
   double seconds = 0;              // median of one run
   double spread = 0;               // (third quartile - first quartile) / median
   int runs = 0;
+  std::optional<double> host_seconds;  // median time until run() returned, where the work was enqueued on a CUDA queue
   std::optional<double> joules;    // of one run; nothing where no sensor exists or the time was too short, never 0
   double energy_seconds = 0;       // that run() and prepare() were repeated for, to know them; 0 where joules is nothing
 };

@@ -6,6 +6,7 @@
 #include <core/trace.hpp>
 #include <trifactor/info.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,8 @@ class CudaEngine {
   std::string_view architecture() const { return architecture_; }
   bool capturing() const;
   void sync();
+  /// Seconds between an event before what work() enqueues and one after it.
+  double seconds_of(const std::function<void()>& work);
 
   void* allocate(std::size_t bytes);
   void deallocate(void*) noexcept;

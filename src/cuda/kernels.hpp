@@ -142,6 +142,8 @@ template <class T>
 void launch_add(void* stream, index_t n, const T* r, T* x);
 
 // permutation.cu
+/// Keeps a stream busy for this long.
+void launch_pause(void* stream, int nanoseconds);
 void launch_take_retry(void* stream, index_t count, const int* retry, int* info);
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows);
 

@@ -4,9 +4,13 @@
 #include <cuda/engine.hpp>
 #include <cuda/kernels.hpp>
 
+#include <exception>
+
 namespace trifactor::cuda {
 
 namespace {
+
+constexpr int pause_ns = 100'000;  // longer than the host needs to enqueue a call
 
 cudaEvent_t as_event(void* e) { return static_cast<cudaEvent_t>(e); }
 
@@ -56,6 +60,28 @@ Moment CudaEngine::moment() const noexcept {
   if (cudaEventRecord(event, static_cast<cudaStream_t>(stream_)) == cudaSuccess) return {0, event};
   cudaEventDestroy(event);
   return {};
+}
+
+double CudaEngine::seconds_of(const std::function<void()>& work) {
+  const auto scope = enter();
+  sync();
+  launch_pause(stream_, pause_ns);
+  const Moment begin = moment();
+  std::exception_ptr thrown;
+  try {
+    work();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  const Moment end = moment();
+  const cudaError_t status = cudaStreamSynchronize(static_cast<cudaStream_t>(stream_));
+  const double seconds = begin.event && end.event ? seconds_between(begin.event, end.event) : -1;
+  for (const Moment& m : {begin, end})
+    if (m.event) cudaEventDestroy(as_event(m.event));
+  if (thrown) std::rethrow_exception(thrown);
+  check(status, "a device fault surfaced while work was timed");
+  if (seconds < 0) throw DeviceFault("no event can be recorded on this stream, so nothing can be timed");
+  return seconds;
 }
 
 void CudaEngine::start_trace(Trace& trace) {

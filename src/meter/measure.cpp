@@ -28,6 +28,36 @@ void prepare(const Contender& work) {
   if (work.prepare) work.prepare();
 }
 
+void complete(const Contender& work) {
+  work.run();
+  if (work.queue) work.queue->sync();
+}
+
+/// What was measured of one contender, in ascending order: seconds of run(), and until it returned.
+struct Times {
+  std::vector<double> all, host;
+};
+
+void insert(std::vector<double>& ascending, double seconds) {
+  ascending.insert(std::upper_bound(ascending.begin(), ascending.end(), seconds), seconds);
+}
+
+void time_run(const Contender& work, const Instruments& with, Times& times) {
+  double on_host = 0;
+  const auto run = [&] {
+    const double begin = with.now();
+    work.run();
+    on_host = with.now() - begin;
+  };
+  if (work.queue && work.queue->is_cuda()) {
+    insert(times.all, work.queue->seconds_of(run));
+    insert(times.host, on_host);
+  } else {
+    run();
+    insert(times.all, on_host);
+  }
+}
+
 struct Energy {
   double joules, seconds;  // of one call; that it was repeated for
 };
@@ -52,7 +82,7 @@ std::optional<Energy> energy_of(Step step, double seconds, const Instruments& wi
 /// of turns: in a few short turns of prepare() alone a sensor would not tick at all.
 std::optional<Energy> energy_of_run(const Contender& work, double seconds, const Instruments& with) {
   if (with.sensors.empty()) return std::nullopt;
-  auto both = energy_of([&] { prepare(work); work.run(); }, seconds, with);
+  auto both = energy_of([&] { prepare(work), complete(work); }, seconds, with);
   if (!both || !work.prepare) return both;
   const auto alone = energy_of(work.prepare, seconds, with);
   if (!alone || !(both->joules > alone->joules)) return std::nullopt;  // lost in the noise of prepare()
@@ -90,18 +120,16 @@ std::vector<Measurement> measure(std::span<const Contender> contenders, const Me
   if (contenders.empty()) return results;
 
   for (int i = 0; i < options.warmups; ++i)
-    for (const Contender& work : contenders) prepare(work), work.run();
+    for (const Contender& work : contenders) prepare(work), complete(work);
 
-  std::vector<std::vector<double>> times(contenders.size());  // each in ascending order
+  std::vector<Times> times(contenders.size());
   const double start = instruments.now();
   for (int runs = 1; runs <= options.max_runs; ++runs) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       prepare(contenders[i]);
-      const double begin = instruments.now();
-      contenders[i].run();
-      const double seconds = instruments.now() - begin;
-      times[i].insert(std::upper_bound(times[i].begin(), times[i].end(), seconds), seconds);
-      results[i] = summarize(times[i]);
+      time_run(contenders[i], instruments, times[i]);
+      results[i] = summarize(times[i].all);
+      if (!times[i].host.empty()) results[i].host_seconds = summarize(times[i].host).seconds;
     }
     const bool steady = std::all_of(results.begin(), results.end(),
                                     [&](const Measurement& m) { return m.spread < options.target_spread; });

@@ -48,6 +48,22 @@ TYPED_TEST(Inspect, UpdatesAreThoseOfTheLoop) {
         }
 }
 
+TYPED_TEST(Inspect, TimesWhatIsEnqueuedAndWaitsForIt) {
+  using T = TypeParam;
+  const index_t n = 300;
+  const auto A = random_spd<T>(this->random, n);
+  DeviceMatrix<T> alone(this->q, A), timed(this->q, A);
+  DeviceArray<int> info(this->q, 1, -7);
+  cholesky(this->q, Uplo::Lower, alone.view(), info.data());
+  const auto factor = [&] { cholesky(this->q, Uplo::Lower, timed.view(), info.data()); };
+  const double seconds = this->q.seconds_of(factor);
+  EXPECT_GT(seconds, 1e-7 * double(n) * (this->q.is_cuda() ? 1 : 0.01));
+  EXPECT_LT(seconds, 60);
+  EXPECT_TRUE(same_bits(alone.download(), timed.download()));
+  EXPECT_THROW(this->q.seconds_of([] { throw InvalidArgument("thrown by the work"); }), InvalidArgument);
+  EXPECT_GT(this->q.seconds_of(factor), 0);
+}
+
 TYPED_TEST(Inspect, ARecordingHoldsEveryOperationAndChangesNoResult) {
   using T = TypeParam;
   const index_t n = 150;

@@ -56,6 +56,15 @@ TEST(Measure, TakesTheMedianOfUnorderedTimesAndDoesNotTimePrepare) {
   EXPECT_FALSE(result.joules);
 }
 
+TEST(Measure, AHostQueueIsTimedByTheClock) {
+  FakeMachine m;
+  Queue queue = Queue::host();
+  const Contender work{.run = m.working(3), .prepare = m.working(100), .queue = &queue};
+  const auto result = measure({&work, 1}, exactly(4), m.instruments()).front();
+  EXPECT_DOUBLE_EQ(result.seconds, 3);
+  EXPECT_FALSE(result.host_seconds);
+}
+
 TEST(Measure, AlternatesContendersAndPreparesBeforeEachRun) {
   FakeMachine m;
   std::string order;
