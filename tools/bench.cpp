@@ -148,10 +148,10 @@ BenchOptions complete(Typed typed) {
   o.scalars = typed.scalars.empty() ? std::vector{default_scalar()} : split(typed.scalars, ',');
   for (const std::string& scalar : o.scalars) with_scalar(scalar, [](auto) {});
 
-  o.kind = !typed.kind.empty() ? typed.kind : typed.sizes == "uniform" ? "ragged" : "strided";
+  o.kind = !typed.kind.empty() ? typed.kind : !typed.sizes.empty() && typed.sizes != "fixed" ? "ragged" : "strided";
   o.sizes = !typed.sizes.empty() ? typed.sizes : o.kind == "ragged" ? "uniform" : "fixed";
-  if (o.sizes == "uniform" && o.kind != "ragged")
-    throw InputError(fmt::format("--sizes uniform needs --kind ragged, not {}", o.kind));
+  if (o.sizes != "fixed" && o.kind != "ragged")
+    throw InputError(fmt::format("--sizes {} needs --kind ragged, not {}", o.sizes, o.kind));
   if (is_part(o.op) || o.op == "value") {
     if (!o.against.empty() && o.against != "none")
       throw InputError(fmt::format("--against {}: bench {} has no peer, so it must be none", o.against, o.op));
@@ -229,7 +229,7 @@ void bench(BenchOptions o) {
                              : o.op == "sparse"    ? Columns::Sparse
                              : o.op != "batch"     ? Columns::Dense
                              : o.is_ragged()       ? Columns::Ragged
-                             : o.method == "solve" ? Columns::SolveBatch
+                             : o.solves_batch()    ? Columns::SolveBatch
                                                    : Columns::Batch);
   std::string wrong;
   const auto take = [&](const Row& row) {
@@ -256,7 +256,7 @@ void bench(BenchOptions o) {
         if (o.op == "batch")
           for (const std::string& tuning : o.tunings) {
             o.tuning = tuning;
-            if (o.method == "solve")
+            if (o.solves_batch())
               for (const index_t nrhs : o.nrhs) take(bench_solve_batch<T>(bench, n, nrhs));
             else
               take(o.method == "lu" ? bench_lu_batch<T>(bench, n) : bench_batch<T>(bench, n));
@@ -346,8 +346,8 @@ void add_bench(CLI::App& app) {
   command->add_option("--ordering", o.ordering, "sparse: auto, metis, amd or natural")
       ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
       ->capture_default_str();
-  command->add_option("--method", o.method, "solve, inverse, batch: which factor; batch: solve, with Cholesky factors")
-      ->check(CLI::IsMember({"cholesky", "lu", "solve"}))
+  command->add_option("--method", o.method, "solve, inverse, batch: which factor; batch: solve, with Cholesky factors, or factor-solve, both in one call")
+      ->check(CLI::IsMember({"cholesky", "lu", "solve", "factor-solve"}))
       ->capture_default_str();
   command->add_option("--rhs", typed->nrhs,
                       "solve, batch --method solve: numbers of right-hand sides, as --n; sparse: one of them [1]");
@@ -363,8 +363,8 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--kind", typed->kind, "batch: strided, pointers or ragged [strided]")
       ->check(CLI::IsMember({"strided", "pointers", "ragged"}));
-  command->add_option("--sizes", typed->sizes, "ragged batch: fixed (all n) or uniform in 1..n [uniform]")
-      ->check(CLI::IsMember({"fixed", "uniform"}));
+  command->add_option("--sizes", typed->sizes, "ragged batch: fixed (all n), uniform in 1..n, or one-large (one of n among items of 16) [uniform]")
+      ->check(CLI::IsMember({"fixed", "uniform", "one-large"}));
   command->add_option(
       "--preset", typed->preset,
       "batch: fixed, variable, crossover, schedule, ib, herk or trsm, in place of --n, --kind, --sizes and "
@@ -399,13 +399,13 @@ void add_bench(CLI::App& app) {
         throw InputError(fmt::format("{} belongs to bench {}, not to bench {}", option, op, typed->options.op));
     typed->has_count = command->count("--count") > 0;
     const BenchOptions& options = typed->options;
-    const bool solves = options.method == "solve" || typed->preset == "trsm";
+    const bool solves = options.solves_batch() || typed->preset == "trsm";
     if (command->count("--rhs") > 0 && options.op != "solve" && options.op != "sparse" &&
         !(options.op == "batch" && solves))
       throw InputError(fmt::format(
           "--rhs belongs to bench solve, bench sparse and bench batch --method solve, not to bench {}", options.op));
-    if (options.method == "solve" && options.op != "batch")
-      throw InputError(fmt::format("--method solve belongs to bench batch, not to bench {}", options.op));
+    if (options.solves_batch() && options.op != "batch")
+      throw InputError(fmt::format("--method {} belongs to bench batch, not to bench {}", options.method, options.op));
     for (const char* const option : {"--n", "--uplo", "--mode", "--energy"})
       if (command->count(option) > 0 && typed->options.op == "sparse")
         throw InputError(fmt::format("{} does not belong to bench sparse; --matrix says what is factored", option));

@@ -30,7 +30,7 @@ struct BenchOptions {
   std::string device, against;                     // host or cuda; lapack, cusolver, cholmod or none
   std::vector<std::string> matrices;               // sparse ones: files or generated
   std::string ordering = "auto";                   // of those
-  std::string kind = "strided", sizes = "fixed";   // of a batch; sizes uniform in 1..n need kind ragged
+  std::string kind = "strided", sizes = "fixed";   // of a batch; other sizes than fixed need kind ragged
   index_t count = 10000;
   std::vector<std::string> tunings;  // of a preset, one after the other; else the one above
   double seconds = 2, energy = 0;    // to spend on a row; to watch the sensors
@@ -40,6 +40,7 @@ struct BenchOptions {
   Uplo triangle() const { return uplo == "lower" ? Uplo::Lower : Uplo::Upper; }
   trifactor::Mode panels() const;
   bool is_ragged() const { return kind == "ragged"; }
+  bool solves_batch() const { return method == "solve" || method == "factor-solve"; }
 };
 
 /// Where the rows of one run are measured.

@@ -19,8 +19,10 @@
 namespace program {
 namespace {
 
-constexpr index_t fixed_size_count = 10000;   // items of the fixed-size batches that a ragged one is compared with
-constexpr std::size_t most_fixed_sizes = 64;  // measured; times between them are interpolated
+// Fixed-size batches that a ragged one is compared with: this many items, fewer of large ones, which fill any machine;
+// so many sizes are measured, and times between them are interpolated.
+constexpr index_t fixed_size_count = 10000, fixed_size_entries = index_t(1) << 28;
+constexpr std::size_t most_fixed_sizes = 32;
 
 /// Positive definite matrices one after the other, each with ld = its size, and where each starts.
 template <Scalar T>
@@ -101,6 +103,7 @@ std::vector<int> item_sizes(const BenchOptions& o, index_t n) {
   if (o.sizes == "uniform")
     for (std::size_t i = 0; i < sizes.size(); ++i)
       sizes[i] = 1 + int(std::min(double(n - 1), (random_number(o.seed, i) + 1) / 2 * double(n)));
+  if (o.sizes == "one-large") std::fill(sizes.begin() + 1, sizes.end(), 16);
   return sizes;
 }
 
@@ -148,9 +151,10 @@ double fixed_size_sum(Bench& bench, const std::vector<int>& sizes) {
   const std::size_t step = (distinct.size() + most_fixed_sizes - 1) / most_fixed_sizes;
   std::map<int, double> measured;  // size -> seconds of an item
   for (std::size_t k = 0; k < distinct.size(); ++k)
-    if (k % step == 0 || k + 1 == distinct.size())
-      measured[distinct[k]] = quick_seconds<T>(bench, "strided", std::vector<int>(fixed_size_count, distinct[k])) /
-                              double(fixed_size_count);
+    if (k % step == 0 || k + 1 == distinct.size()) {
+      const index_t size = distinct[k], count = std::min(fixed_size_count, fixed_size_entries / (size * size) + 1);
+      measured[int(size)] = quick_seconds<T>(bench, "strided", std::vector<int>(std::size_t(count), int(size))) / double(count);
+    }
   double sum = 0;
   for (const auto& [n, times] : occurrences) {
     const auto above = measured.lower_bound(n);

@@ -1,4 +1,5 @@
-// Rows for solves with the Cholesky factors of many matrices of one size, strided or by pointers.
+// Rows for solves with the Cholesky factors of many matrices of one size, strided or by pointers; or with the matrices, in
+// one call.
 #include "bench.hpp"
 #include "failure.hpp"
 #include "flops.hpp"
@@ -8,6 +9,8 @@
 
 #include <trifactor/trifactor.hpp>
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -16,7 +19,9 @@ namespace program {
 template <Scalar T>
 Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
   const BenchOptions& o = bench.options;
-  if (o.is_ragged()) throw InputError("--kind ragged: bench batch --method solve measures strided and pointers");
+  const bool factors_too = o.method == "factor-solve";
+  if (o.is_ragged())
+    throw InputError(fmt::format("--kind ragged: bench batch --method {} measures strided and pointers", o.method));
   Queue& q = bench.queue;
   const Uplo uplo = o.triangle();
   const index_t count = o.count;
@@ -26,7 +31,8 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
     fill_positive_definite(square(A.data() + i * n * n, n), o.seed + std::uint64_t(i));
   fill_random(MatrixView<T>{B.data(), n, nrhs * count, n}, o.seed + std::uint64_t(count));
 
-  // The factors, ours, serve both sides; the peer's copy lies where it works.
+  // The factors, ours, serve both sides; the peer's copy lies where it works. Where they are part of the work, they are
+  // the matrices before every run.
   Operands<T> factors(q, bench.host, A.data(), A.size());
   factors.restore(0);
   Buffer<int> info(q, count);
@@ -39,7 +45,7 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
   std::optional<Operands<T>> peers_factors, peers_sides;
   if (elsewhere) {
     factors_on_host.emplace(q, bench.host, factors.buffer(0), A.size());
-    peers_factors.emplace(peer->queue(), bench.host, factors_on_host->data(), A.size());
+    peers_factors.emplace(peer->queue(), bench.host, factors_too ? A.data() : factors_on_host->data(), A.size());
     peers_factors->restore(0);
     peers_sides.emplace(peer->queue(), bench.host, B.data(), B.size());
   }
@@ -52,6 +58,7 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
   Turn<T> ours(sides), peers(elsewhere ? *peers_sides : sides);
 
   const trifactor::SolveOptions options{.tuning = o.tuning};
+  const trifactor::CholeskyOptions both{.tuning = o.tuning};
   const auto with_views = [&](auto f) {
     if (o.kind == "strided")
       return f(trifactor::StridedBatch<T>{factors.buffer(0), n, n, n, n * n, count},
@@ -59,27 +66,53 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
     return f(trifactor::PointerBatch<T>{L.pointers[0].data(), n, n, n, count},
              trifactor::PointerBatch<T>{X.pointers[ours.index()].data(), n, nrhs, n, count});
   };
-  q.reserve(with_views([&](auto l, auto x) { return trifactor::cholesky_solve_scratch(q, uplo, l, x, options); }));
+  q.reserve(with_views([&](auto l, auto x) {
+    return factors_too ? trifactor::cholesky_factor_solve_scratch(q, uplo, l, x, both)
+                       : trifactor::cholesky_solve_scratch(q, uplo, l, x, options);
+  }));
   const auto solve = [&] {
-    with_views([&](auto l, auto x) { trifactor::cholesky_solve(q, uplo, l, x, nullptr, options); });
+    with_views([&](auto l, auto x) {
+      if (factors_too)
+        trifactor::cholesky_factor_solve(q, uplo, l, x, info.data(), both);
+      else
+        trifactor::cholesky_solve(q, uplo, l, x, nullptr, options);
+    });
+  };
+  const auto restore = [&] {
+    if (factors_too) factors.restore(0);
+    ours.restore();
   };
   Contender theirs;
-  if (peer)
-    theirs = {[&, call = peer->cholesky_solve_batch(uplo, n, nrhs, count)] {
-                call((elsewhere ? *peers_L : L).pointers[0].data(),
-                     (elsewhere ? *peers_X : X).pointers[peers.index()].data());
+  if (peer) {
+    T* const* const peers_items = (elsewhere ? *peers_L : L).pointers[0].data();
+    Operands<T>& peers_matrices = elsewhere ? *peers_factors : factors;
+    typename Peer<T>::OnItems factor;
+    if (factors_too)
+      factor = peer->cholesky_batch(uplo, std::vector<int>(std::size_t(count), int(n)), [&, peers_items] {
+        peers_matrices.restore(0);
+        return peers_items;
+      });
+    theirs = {[&, peers_items, factor, call = peer->cholesky_solve_batch(uplo, n, nrhs, count)] {
+                if (factor) factor(peers_items);
+                call(peers_items, (elsewhere ? *peers_X : X).pointers[peers.index()].data());
               },
-              [&] { peers.restore(); },
+              [&] {
+                if (factors_too) peers_matrices.restore(0);
+                peers.restore();
+              },
               &peer->queue()};
+  }
 
   Row row = start_row(bench, scalar_name<T>, n);
-  row.kind = o.kind, row.method = "solve", row.uplo = o.uplo;
+  row.kind = o.kind, row.method = o.method, row.uplo = o.uplo;
   row.count = count, row.nrhs = nrhs;
-  row.flops = solve_flops<T>(double(n), double(nrhs)) * double(count), row.columns = double(n) * double(count);
+  row.flops = (solve_flops<T>(double(n), double(nrhs)) + (factors_too ? cholesky_flops<T>(double(n)) : 0)) * double(count);
+  row.columns = double(n) * double(count);
   if (peer) row.peer = peer->name();
-  measure_row(o, row, {solve, [&] { ours.restore(); }, &q}, theirs);
+  measure_row(o, row, {solve, restore, &q}, theirs);
 
-  ours.restore(), solve();
+  restore(), solve();
+  if (factors_too) require_success(q, bench.host, "cholesky_factor_solve", info);
   const OnHost<T> solved(q, bench.host, ours.data(), B.size());
   constexpr index_t looked_at = 20;  // items
   double worst = 0;

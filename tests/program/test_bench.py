@@ -100,6 +100,12 @@ class Rows(BenchTest):
         for row in rows:
             self.assertEqual((row["method"], row["nrhs"], row["count"], row["peer"]), ("solve", 5, 3, "lapack"))
             self.assertIsNone(row["host_us"])    # the host has no call that only enqueues
+        for row in self.rows("batch", "--method", "factor-solve", "--n", "7,40", "--count", "5", "--rhs", "1,3"):
+            self.assertEqual((row["method"], row["count"], row["peer"]), ("factor-solve", 5, "lapack"))
+            self.assertLess(row["residual"], 30)
+        (row,) = self.rows("batch", "--sizes", "one-large", "--n", "90", "--count", "20", "--against", "none")
+        self.assertEqual(row["kind"], "ragged")
+        self.assertAlmostEqual(row["seconds"] / row["us_per_column"] * 1e6, 90 + 19 * 16, places=3)
         rows = self.rows("batch", "--preset", "herk", "--count", "2", "--against", "none")
         self.assertEqual(len(rows), 6)
 
