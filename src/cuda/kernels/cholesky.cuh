@@ -1,10 +1,11 @@
-// Cholesky of many matrices, a ladder of three bodies: several items to a warp, one to a warp or a few warps with the
-// whole triangle in registers, one to a block from the left with one block column in registers. Only the triangle is
+// Cholesky of many matrices, a ladder of bodies: several items to a warp, one to a warp or a few warps with the whole
+// factor in shared memory, one to a block from the left with one block column in registers. Only the triangle is
 // touched.
 #pragma once
 
 #include <cuda/kernels/async.cuh>
 #include <cuda/kernels/launch.cuh>
+#include <cuda/kernels/panels.cuh>
 #include <cuda/kernels/resident.cuh>
 
 namespace trifactor::cuda {
@@ -64,12 +65,13 @@ struct SmallShape {
   static constexpr int turned = width * pitch;  // entries of an item that is transposed through shared memory
 };
 
-/// Factors one item of order n by `width` lanes. `by_rows`: an upper triangle, neighbours in memory lie along a row; the
-/// same for all lanes of a warp, which meet at barriers, and so not to be told from an item's strides, which may both be 1.
-/// Returns 0, the failed column + 1, or -1 without having written when this wants care. All lanes of a warp come here
-/// together, those without work with n = 0.
+/// Factors one item of order n by `width` lanes. `by_rows`: an upper triangle, neighbours in memory lie along a row;
+/// the same for all lanes of a warp, which meet at barriers, and so not to be told from an item's strides, which may
+/// both be 1. Returns 0, the failed column + 1, or -1 without having written when this wants care. All lanes of a warp
+/// come here together, those without work with n = 0.
 template <bool careful, class T, int width>
-__device__ __forceinline__ int factor_small(const Tile<T>& given, bool by_rows, int n, bool writes, T* scratch, T* turned) {
+__device__ __forceinline__ int factor_small(const Tile<T>& given, bool by_rows, int n, bool writes, T* scratch,
+                                            T* turned) {
   using Shape = SmallShape<T, width>;
   const int lane = int(threadIdx.x) % 32, row = lane % width;
   const Tile<T> A = afresh(given);
@@ -115,10 +117,17 @@ __device__ __noinline__ int factor_small_carefully(Tile<T> A, bool by_rows, int 
   return factor_small<true, T, width>(A, by_rows, n, writes, scratch, turned);
 }
 
-template <class T, int width>
+/// What a kernel need not ask when all items are of one size: a third of the instructions of a small item.
+template <bool ragged, class T>
+__device__ __forceinline__ void assume_ragged(Items<T>& A, Selection& selection) {
+  if constexpr (!ragged) A.item_rows = nullptr, selection.order = nullptr;
+}
+
+template <class T, int width, bool ragged>
 __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 32 / int(sizeof(T)) : 1)
     cholesky_small_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   using Shape = SmallShape<T, width>;
+  assume_ragged<ragged>(A, selection);
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x) / width;
   T* scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
@@ -142,7 +151,24 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
   }
 }
 
-// ---- the whole factor in shared memory ----
+// ---- an item to a warp, in tiles of 8 x 8 ----
+
+template <class T, int most, bool ragged>
+__global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
+    cholesky_tiles_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
+  assume_ragged<ragged>(A, selection);
+  extern __shared__ __align__(128) unsigned char aligned[];
+  T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + TilesShape<T, most>::scratch;
+  for (ItemTurn<1> turn(selection, A.count); turn.more();) {
+    const index_t b = turn.item();
+    const bool own = wanted(A, b, info, resets);
+    const int failed = own ? factor_tiles<most>(afresh(A.item(b)), A.is_flipped, store, scratch) : 0;
+    turn.next();  // everyone has read info, and shared memory is free again
+    if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
+  }
+}
+
+// ---- the whole factor in shared memory, for several warps ----
 
 template <class T, int strips, int warps>
 __global__ void __launch_bounds__(32 * warps, Resident<T, strips, warps>::blocks)
@@ -430,13 +456,20 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width>;
-    go(cholesky_small_kernel<T, width>, Shape::threads, Shape::items,
-       std::size_t(Shape::items) * (Shape::scratch + Shape::turned) * sizeof(T), 8);
+    go(A.ragged() ? cholesky_small_kernel<T, width, true> : cholesky_small_kernel<T, width, false>, Shape::threads,
+       Shape::items, std::size_t(Shape::items) * (Shape::scratch + Shape::turned) * sizeof(T), 8);
+  };
+  constexpr std::size_t all_shared = 227u << 10, reserved = 1u << 10;  // of a multiprocessor, and by each block
+  const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
+    using Shape = TilesShape<T, most>;
+    const std::size_t bytes = Shape::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
+    go(A.ragged() ? cholesky_tiles_kernel<T, most, true> : cholesky_tiles_kernel<T, most, false>, 32, 1, bytes,
+       min(Shape::blocks, int(all_shared / (bytes + reserved))));
   };
   const auto resident = [&]<int strips, int warps>(std::integral_constant<int, strips>,
                                                    std::integral_constant<int, warps>) {
     using Shape = Resident<T, strips, warps>;
-    constexpr std::size_t bytes = Shape::entries * sizeof(T), all_shared = 227u << 10, reserved = 1u << 10;
+    constexpr std::size_t bytes = Shape::entries * sizeof(T);
     go(cholesky_resident_kernel<T, strips, warps>, Shape::threads, 1, bytes,
        min(Shape::blocks, int(all_shared / (bytes + reserved))));
   };
@@ -451,10 +484,10 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
         small(integral_constant<int, 16>{});
       break;
     case Rung::Resident32:
-      resident(integral_constant<int, 2>{}, integral_constant<int, 1>{});
+      tiles(integral_constant<int, 4>{});
       break;
     case Rung::Resident64:
-      resident(integral_constant<int, 4>{}, integral_constant<int, 1>{});
+      tiles(integral_constant<int, 8>{});
       break;
     case Rung::Resident128:
       resident(integral_constant<int, 2>{}, integral_constant<int, 4>{});

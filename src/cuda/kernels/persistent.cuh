@@ -94,6 +94,10 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
     int failed = 0;
     Block16<T> z;  // of warp 0: block (b, b-1), solved
     z.clear();
+    if (rank == 4 * 32) {
+      if (k > 0) g.mark_end(k - 1);
+      g.mark_begin(k, 0, edge, k * edge);
+    }
 #pragma unroll 1
     for (int b = 0; b <= blocks; ++b) {    // in the end, X is solved
       T* B = P + 16 * b * (ld + 1);        // block (b, b)
@@ -174,6 +178,7 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
     P = D, D = t;
     t = W, W = X, X = t;
   }
+  if (rank == 4 * 32) g.mark_end(tiles - 1);
 }
 
 /// The left-looking part of a piece: columns [0, chunks * depth) pass through `stages` buffers of `size` entries each.
@@ -385,10 +390,15 @@ __device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* sh
   };
   const auto below = [&](int j) { return max(0, columns - j - (width == 1 ? 3 : 2)); };
   int j = 0, before = 1;  // tickets of the columns before j
-  for (;; t = draw(g)) {
+  const auto next = [&] {
+    if (threadIdx.x == 0) g.mark_end(tiles + t);
+    return draw(g);
+  };
+  for (const int lane = t;; t = next()) {
     while (j < columns && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
     if (j >= columns) return;
     const int place = t - before, lower = place - leading(j);
+    if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, width * Shape::edge, width * j * Shape::edge);
     if (g.squares && (place == 0 || lower >= 0)) {
       take_square(g, place == 0 ? j + 1 : j + 2 + lower, j, shared, inverses);
     } else if (quarters && place > 0 && lower < 0) {
@@ -428,23 +438,34 @@ template <class T>
 index_t persistent_entry_count(index_t n) {
   return ceil_div(n, GridShape<T>::edge) * GridShape<T>::blocks * 256 + Grid<T, true>::messages_size;
 }
+/// Tickets at most: the chain, tiles, and six more for each row where two of them are cut in quarters.
+template <class T>
+index_t persistent_ticket_count(index_t n) {
+  const index_t tiles = ceil_div(n, GridShape<T>::edge);
+  return tiles * (tiles + 1) / 2 + 6 * tiles;
+}
+/// Places for marks: the steps of the chain, and the tickets.
+template <class T>
+index_t persistent_mark_count(index_t n) {
+  return ceil_div(n, GridShape<T>::edge) + persistent_ticket_count<T>(n);
+}
 
 template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
-                       index_t first, T* entries, int* ints) {
+                       index_t first, T* entries, int* ints, Mark* marks) {
   const index_t tiles = ceil_div(A.rows, GridShape<T>::edge);
   const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + tiles};
   T* inverses = entries + Grid<T, true>::messages_size;
   const Tile<T> a = A.item(0);
-  const index_t pieces = tiles * (tiles + 1) / 2 + 6 * tiles;  // at most, with the chain
-  const auto blocks = unsigned(min(pieces, index_t(multiprocessors)));
+  const auto blocks = unsigned(min(persistent_ticket_count<T>(A.rows), index_t(multiprocessors)));
   check(tiles <= 2 || blocks > 1 ? cudaSuccess : cudaErrorInvalidConfiguration, "a grid of two blocks");
   const bool down = a.row_stride == 1;
   const index_t stride = down ? a.col_stride : a.row_stride;
   const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
   const auto go = [&]<bool is_down>(std::bool_constant<is_down>) {
     launch(stream, persistent_kernel<T, is_down>, blocks, GridShape<T>::threads, GridShape<T>::bytes,
-           Grid<T, is_down>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first});
+           Grid<T, is_down>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first,
+                            marks});
   };
   if (down) go(std::true_type{});
   else go(std::false_type{});
@@ -455,4 +476,5 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                         \
   template trifactor::index_t trifactor::cuda::persistent_flag_count<T>(index_t); \
   template trifactor::index_t trifactor::cuda::persistent_entry_count<T>(index_t); \
-  template void trifactor::cuda::launch_persistent<T>(void*, int, Items<T>, bool, bool, int*, index_t, T*, int*);
+  template trifactor::index_t trifactor::cuda::persistent_mark_count<T>(index_t); \
+  template void trifactor::cuda::launch_persistent<T>(void*, int, Items<T>, bool, bool, int*, index_t, T*, int*, Mark*);
