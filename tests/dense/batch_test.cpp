@@ -149,6 +149,7 @@ constexpr Rung rungs[] = {{"", "small", 16},
                           {"small=0", "resident 32", 32},
                           {"small=0", "resident 64", 64},
                           {"small=0", "resident 128", 128},
+                          {"small=0 resident=256", "resident 256", 256},
                           {"small=0 resident=0", "block column", 300}};
 
 TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
@@ -157,9 +158,10 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
     for (Uplo uplo : both_uplos)
       for (const Rung& rung : rungs)
         for (index_t n :
-             {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65, 100, 127, 128, 129, 160, 257}) {
+             {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65, 100, 127, 128, 129, 160, 200, 256, 257, 300}) {
           const index_t next = rung.path == std::string("resident 64")    ? 33
                                : rung.path == std::string("resident 128") ? 65
+                               : rung.path == std::string("resident 256") ? 129
                                                                           : 1;
           if (n < next || n > rung.most) continue;
           SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << rung.tuning);

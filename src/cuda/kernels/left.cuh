@@ -1,0 +1,738 @@
+// Cholesky of a matrix by one block, from the left by block columns. One warp factors diagonal tiles of 32 x 32 and,
+// where the factor does not fit into shared memory, brings operands; the others hold a block column in registers.
+#pragma once
+
+#include <cuda/kernels/async.cuh>
+#include <cuda/kernels/resident.cuh>
+
+namespace trifactor::cuda {
+
+/// Where a lane holds entries of a 16 x 8 tile: as LanePlace says, but with rows permuted as columns are, so that left
+/// and right operands are read alike.
+struct TilePlace {
+  int g, t;
+  __device__ TilePlace() : g(LanePlace().right_row()), t(int(threadIdx.x) % 4) {
+    asm volatile("" : "+r"(g), "+r"(t));  // what is computed from them is not worth a register for long
+  }
+};
+
+/// A 32 x 32 part of the factor in shared memory, by columns, which are shifted so that no two of the lanes that read
+/// an operand of the tensor cores meet in a bank.
+template <class T>
+struct KeptTile {
+  static constexpr int edge = 32;
+  static constexpr int four = sizeof(T) == 8 ? 144 : sizeof(T) == 4 ? 160 : 136;  // entries of four columns
+  static constexpr int size = edge / 4 * four;
+  /// Of columns 0 to 3.
+  __device__ static int column(int k) {
+    return sizeof(T) == 8 ? 32 * k + (k & 1) * 2 + (k >> 1) * 8 : sizeof(T) == 4 ? 40 * k : 34 * k;
+  }
+  /// Where the operands of a lane begin; those of the next four columns are `four` further.
+  __device__ static int place(const TilePlace& place) { return column(place.t) + place.g; }
+};
+
+/// The shape of factor_left: 16 `strips` rows to each worker at once. `kept`: the factor stays in shared memory as far
+/// as it is still needed, `half` x `half` tiles of it; otherwise it is read from global memory.
+template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 1>
+struct Left {
+  static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32, tiles = nb / 8;
+  static constexpr int blocks = blocks_;  // on a multiprocessor
+  static constexpr int half = half_;
+  static constexpr int wide =
+      wide_;  // diagonal tiles of a block column; the wider, the less is read from global memory
+  static constexpr bool kept = half > 0;
+  // Products of doubles on the tensor cores hold up other arithmetic of doubles in their quarter of a multiprocessor
+  // tenfold: one quarter is left to the warps that factor diagonal tiles.
+  static constexpr bool apart = kept && sizeof(Real<T>) == 8;
+  static constexpr int workers = apart ? warps - warps / 4 : warps - 1;
+  static constexpr int chunk = 16 * workers * strips;
+  static constexpr int most = kept ? min(64 * half, chunk + nb) : 1 << 30;  // the largest order
+  static constexpr int ahead = sizeof(T) * strips * wide <= 8 ? 4 : 2;      // steps of 8 columns that are loaded ahead
+  static constexpr int ring = 3 * wide;  // tiles of right operands that are on their way, or in use
+  static constexpr int slabs = kept ? half * half : ring + wide - 1;
+  static constexpr int pitch = nb + column_pad<T>;
+  static constexpr int scratch = nb;  // scales
+  static constexpr int entries = slabs * KeptTile<T>::size + 3 * nb * pitch + 2 * (nb / 8) * Corner<T>::size + scratch;
+  static constexpr std::size_t bytes = entries * sizeof(T) + 16;
+  /// Where tile (i, k) of the factor is kept; its place is taken by another when block row i is done.
+  __device__ static int slot(int i, int k) {
+    const int u = i < half ? k : k < half ? i - half : k - half, v = i < half ? i : k < half ? k : i - half;
+    return (u * half + v) * KeptTile<T>::size;
+  }
+};
+
+/// Which shapes take items of which order. H200, 2026-11-15, ms for 10,000 items, 1,000 at 512. Double at 128: three
+/// blocks of four warps 0.873, four 0.908. At 256: 12 warps with 168 registers 3.93, 16 with 128 4.45. At 512: two
+/// blocks of six warps, block columns of 64, 2.70; of 32 2.81; one block of eight warps with two strips each 2.95.
+template <class T>
+struct LeftShapes {
+  using Up128 = Left<T, 4, 2, 3, 2>;
+  using Up256 = Left<T, 12, 2, 1, 4>;
+  using Beyond = Left<T, 6, 1, 2, 0, 2>;
+};
+/// At 128: four blocks 0.522, five 0.574. At 512: 1.85, with block columns of 32 and two strips 2.02.
+template <>
+struct LeftShapes<float> {
+  using Up128 = Left<float, 4, 2, 4, 2>;
+  using Up256 = Left<float, 8, 2, 2, 4>;
+  using Beyond = Left<float, 8, 1, 2, 0, 2>;
+};
+template <>  // starting values, not measured
+struct LeftShapes<Complex<float>> {
+  using Up128 = Left<Complex<float>, 4, 2, 3, 2>;
+  using Up256 = Left<Complex<float>, 8, 1, 2, 0>;
+  using Beyond = Up256;
+};
+template <>  // likewise
+struct LeftShapes<Complex<double>> {
+  using Up128 = Left<Complex<double>, 8, 1, 1, 2>;
+  using Up256 = Left<Complex<double>, 8, 1, 1, 0>;
+  using Beyond = Up256;
+};
+
+/// Factors a tile of order n up to 32 in shared memory by one warp, eight columns after the other, and inverts its
+/// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. As in factor_corner every lane has the diagonal
+/// block in registers and factors it for itself, and carries a row of the tile besides. Returns 0, the failed column +
+/// 1, or, without `careful`, -1 when a pivot is not of a middling size: what the tile holds then is of no use.
+template <bool careful, class T, int pitch>
+__device__ __forceinline__ int factor_tile(T* L, int n, T* scales, T* V) {
+  using R = Real<T>;
+  constexpr int edge = 32, width = 8, vector = Corner<T>::vector > 1 ? 2 : 1;
+  using Entries = EntryVector<T, vector>;
+  const int row = int(threadIdx.x) % 32;
+  R mine = R(1);
+  if (n < edge) {  // the identity beyond the last row
+    if (row >= n)
+      for (int k = 0; k < edge; ++k) L[k * pitch + row] = T(k == row ? 1 : 0);
+    __syncwarp();  // it is there
+  }
+#pragma unroll 1
+  for (int k0 = 0; k0 < edge; k0 += width) {
+    T* const panel = L + k0 * pitch;
+    T a[width], l[width][width];
+#pragma unroll
+    for (int c = 0; c < width; ++c)
+#pragma unroll
+      for (int r = c / vector * vector; r < width; r += vector) {
+        const auto v = *reinterpret_cast<const Entries*>(panel + c * pitch + k0 + r);
+#pragma unroll
+        for (int e = 0; e < vector; ++e)
+          if (r + e >= c) l[r + e][c] = v.v[e];
+      }
+#pragma unroll
+    for (int c = 0; c < width; ++c) a[c] = panel[c * pitch + row];
+    R d = real(l[0][0]), y = careful ? R(1) : rough_reciprocal(d);
+#pragma unroll
+    for (int c = 0; c < width; ++c) {
+      mine = row == k0 + c ? d : mine;
+      const int k = c + 1 < width ? c + 1 : c;
+      if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
+        const R scale = reciprocal_sqrt(d);
+#pragma unroll
+        for (int r = c + 1; r < width; ++r) l[r][c] = l[r][c] * scale;
+        const T t = a[c] * scale;
+#pragma unroll
+        for (int q = c + 1; q < width; ++q) {
+          a[q] = minus_product(a[q], t, conj(l[q][c]));
+#pragma unroll
+          for (int r = q; r < width; ++r) l[r][q] = minus_product(l[r][q], l[r][c], conj(l[q][c]));
+        }
+        if (c + 1 < width) d = real(l[k][k]);
+      } else {  // 1 / d = y (1 + p), and the products with y do not wait for p; the next pivot goes ahead of all
+        const R p = reciprocal_correction(d, y), before = y;
+        if (c + 1 < width) {
+          // The square of a float overflows too soon to be computed first, as it is of a double to save time.
+          const R sy = sizeof(R) == 4 ? real((l[k][c] * y) * conj(l[k][c])) : real(l[k][c] * conj(l[k][c])) * y;
+          d = (real(l[k][k]) - sy) - sy * p;
+          y = rough_reciprocal(d);
+        }
+        const T ay = a[c] * before, t = ay + ay * p;
+#pragma unroll
+        for (int q = c + 1; q < width; ++q) a[q] = minus_product(a[q], t, conj(l[q][c]));
+#pragma unroll
+        for (int r = c + 2; r < width; ++r) {
+          const T ly = l[r][c] * before, u = ly + ly * p;
+#pragma unroll
+          for (int q = c + 1; q <= r; ++q) l[r][q] = minus_product(l[r][q], u, conj(l[q][c]));
+        }
+      }
+    }
+    if (row / width == k0 / width) scales[row] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
+    __syncwarp();  // the scales are visible, and everyone has read the block
+#pragma unroll
+    for (int c = 0; c < width; ++c) {
+      T v = a[c] * real(scales[k0 + c]);
+      if constexpr (is_complex<T>)
+        if (row == k0 + c) v = T(real(v));
+      panel[c * pitch + row] = v;
+    }
+    __syncwarp();             // the panel is there
+    if (k0 + width < edge) {  // the next one -= what is left of it
+      const TilePlace place;
+      const bool upper = k0 + width < 16;  // whether rows 0 .. 15 take part
+      TensorEntries<T> c[2];
+      T* const next = panel + (width + place.t) * pitch + place.g;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) c[i / 4].set(i % 4, next[i % 2 * 4 * pitch + i / 2 * 8]);
+#pragma unroll 1
+      for (int u = 0; u <= k0; u += width) {
+        const T* const from = L + (u + place.t) * pitch + place.g;
+        const RightPart<T> right{{from[k0 + width], from[4 * pitch + k0 + width]}};
+        const auto left = [&](int r) TF_INLINE_LAMBDA {
+          return LeftPart<T>{{{from[r], from[r + 8]}, {from[4 * pitch + r], from[4 * pitch + r + 8]}}};
+        };
+        if (upper) subtract_product(c[0], left(0), right);
+        subtract_product(c[1], left(16), right);
+      }
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        if (upper || i >= 4) next[i % 2 * 4 * pitch + i / 2 * 8] = c[i / 4].get(i % 4);
+      __syncwarp();  // it is updated
+    }
+  }
+  if (!careful && __any_sync(~0u, !middling(mine))) return -1;
+  // Column k of the inverse of block b to a lane, by substitution.
+  const int b = row / 8, k = row % 8;
+  const T* const block = L + 8 * b * (pitch + 1);
+  T x[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x[i] = T(i == k ? 1 : 0);
+#pragma unroll
+  for (int m = 0; m < 8; ++m) {
+    x[m] = x[m] * real(scales[8 * b + m]);
+#pragma unroll
+    for (int i = m + 1; i < 8; ++i) x[i] = minus_product(x[i], x[m], block[m * pitch + i]);
+  }
+  T* const out = V + b * Corner<T>::size + k * Corner<T>::pitch;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) out[i] = conj(x[i]);
+  return __ffs(int(__ballot_sync(~0u, !good_pivot(mine))));
+}
+/// Apart, so that its registers are not held in the usual case.
+template <class T, int pitch>
+__device__ __noinline__ int factor_tile_carefully(T* L, int n, T* scratch, T* V) {
+  return factor_tile<true, T, pitch>(L, n, scratch, V);
+}
+
+/// Brings tiles of the rows of A from r0 on to shared memory by one warp, one after the other from the left. Rows
+/// beyond the last are copies of it: what comes of them is not used.
+template <class T>
+class TileCopy {
+ public:
+  __device__ __forceinline__ TileCopy(const Tile<T>& A, int r0) : down_(A.row_stride == 1) {
+    const int lane = int(threadIdx.x) % 32;
+    last_ = int(A.rows) - 1 - r0;
+    from_ = &A(r0 + (down_ ? min(lane, last_) : 0), down_ ? 0 : lane);
+    step_ = down_ ? A.col_stride : A.row_stride;
+    at_ = down_ ? lane : lane / 4 * KeptTile<T>::four + KeptTile<T>::column(lane % 4);
+  }
+  /// Starts to copy the next tile.
+  __device__ __forceinline__ void next(T* tile) {
+    const unsigned to = shared_address(tile + at_);
+    constexpr int edge = KeptTile<T>::edge, at_once = 8;
+    const T* p = from_;
+    if (down_) {
+#pragma unroll 1
+      for (int k = 0; k < edge; k += at_once)
+#pragma unroll
+        for (int i = 0; i < at_once; ++i, p += step_) {
+          const int column = (k + i) / 4 * KeptTile<T>::four + KeptTile<T>::column(i % 4);
+          copy_async<int(sizeof(T))>(to + unsigned(column * int(sizeof(T))), p);
+        }
+      from_ = p;
+    } else {
+#pragma unroll 1
+      for (int r = 0; r < edge; r += at_once)
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) {
+          copy_async<int(sizeof(T))>(to + unsigned((r + i) * int(sizeof(T))), p);
+          if (r + i < last_) p += step_;
+        }
+      from_ += edge;
+    }
+  }
+
+ private:
+  const T* from_;
+  index_t step_;
+  bool down_;
+  int last_, at_;
+};
+
+/// Asks for the lines of columns k0 .. k0 + 31, from row k0 on, ahead of their use; by one warp.
+template <class T>
+__device__ __forceinline__ void prefetch_columns(const Tile<T>& A, int k0) {
+  const int lane = int(threadIdx.x) % 32, n = int(A.rows), line = 128 / int(sizeof(T));
+  const auto fetch = [](const T* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); };
+  if (A.row_stride == 1) {
+    if (k0 + lane < n)
+#pragma unroll 1
+      for (int r = k0; r < n + line; r += line) fetch(&A(min(r, n - 1), k0 + lane));
+  } else {
+#pragma unroll 1
+    for (int r = k0 + lane; r < n; r += 32)
+#pragma unroll 1
+      for (int k = k0; k < min(r, k0 + 31) + line; k += line) fetch(&A(r, min(k, min(r, k0 + 31))));
+  }
+}
+
+/// What the block of factor_left shares, found anew by every function so that all know it as shared memory.
+template <class T, class Shape>
+struct LeftShared {
+  __device__ static T* tiles() {  // operands
+    extern __shared__ __align__(16) unsigned char raw[];
+    return reinterpret_cast<T*>(raw);
+  }
+  /// The diagonal tile of the block column at k0, and that of the one before. (nb, nb)
+  __device__ static T* diagonal(int k0) {
+    return tiles() + Shape::slabs * KeptTile<T>::size + k0 / Shape::nb % 2 * (Shape::nb * Shape::pitch);
+  }
+  __device__ static T* given() { return diagonal(0) + 2 * Shape::nb * Shape::pitch; }  // it, before it is factored
+  /// Of the diagonal blocks of the tile, likewise.
+  __device__ static T* inverses(int k0) {
+    return given() + Shape::nb * Shape::pitch + k0 / Shape::nb % 2 * (Shape::nb / 8 * Corner<T>::size);
+  }
+  __device__ static T* scratch() { return inverses(0) + 2 * (Shape::nb / 8) * Corner<T>::size; }
+  /// The second half of the first diagonal tiles of a wide block column, below the diagonal.
+  __device__ static T* between() { return tiles() + Shape::ring * KeptTile<T>::size; }
+  /// Of the latest diagonal tile: 0, or the order of the minor that failed.
+  __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::scratch); }
+};
+
+/// Factors the diagonal tile at k0 by one warp, with care where it is wanted.
+template <class T, class Shape>
+__device__ __forceinline__ void factor_diagonal(int n, int k0) {
+  using Shared = LeftShared<T, Shape>;
+  constexpr int nb = Shape::nb, pitch = Shape::pitch;
+  T* const L = Shared::diagonal(k0);
+  const int order = min(nb, n - k0), lane = int(threadIdx.x) % 32;
+  int failed = factor_tile<false, T, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
+  if (failed < 0) {
+    for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::given()[k * pitch + lane];
+    __syncwarp();  // it is as it was
+    failed = factor_tile_carefully<T, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
+  }
+  if (lane == 0) Shared::status() = failed > 0 ? k0 + failed : 0;
+}
+/// Writes the factored diagonal tile to A by one warp.
+template <class T, class Shape>
+__device__ __forceinline__ void write_diagonal(const Tile<T>& A, int k0) {
+  constexpr int nb = Shape::nb, pitch = Shape::pitch, at_once = 8;
+  const int order = min(nb, int(A.rows) - k0), lane = int(threadIdx.x) % 32;
+  const bool down = A.row_stride == 1;
+  T* p = &A(k0 + (down ? lane : 0), k0 + (down ? 0 : lane));
+  const T* q = LeftShared<T, Shape>::diagonal(k0) + (down ? lane : lane * pitch);
+  const index_t step = down ? A.col_stride : A.row_stride;
+  const int begin = down ? 0 : lane, count = lane < order ? (down ? lane + 1 : order - lane) : 0,
+            along = down ? pitch : 1;
+#pragma unroll 1
+  for (int t = 0; t < nb; t += at_once) {
+    T v[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i, q += along) v[i] = *q;
+#pragma unroll
+    for (int i = 0; i < at_once; ++i, p += step)
+      if (unsigned(t + i - begin) < unsigned(count)) *p = v[i];
+  }
+}
+
+/// c -= left right^H, 32 columns deep: c(s, j) are `count` tiles of `active` strips, left(u, s) columns 8 u .. 8 u + 7
+/// of the strips, and done(u) is called when these are not wanted any more.
+template <class T, int active, int count, class Entries, class LeftOf, class Done>
+__device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf left, Done done) {
+  constexpr int four = KeptTile<T>::four, steps = KeptTile<T>::edge / 8;
+  const auto part_of = [&](int u, int j) TF_INLINE_LAMBDA {
+    const T* const p = right + j / 4 * KeptTile<T>::size + 2 * u * four + j % 4 * 8;
+    return RightPart<T>{{p[0], p[four]}};
+  };
+#if TRIFACTOR_TENSOR
+  if constexpr (std::is_same_v<T, float>) {
+    float part[active][count][4];  // sums are cut off, not rounded, inside the tensor cores: they are added up outside
+#pragma unroll
+    for (int i = 0; i < active * count * 4; ++i) part[i / (4 * count)][i / 4 % count][i % 4] = 0;
+#pragma unroll
+    for (int u = 0; u < steps; ++u) {
+      unsigned high[active][2][2], low[active][2][2];
+#pragma unroll
+      for (int i = 0; i < active * 4; ++i) {
+        const TwoParts x(left(u, i / 4).v[i / 2 % 2][i % 2]);
+        high[i / 4][i / 2 % 2][i % 2] = x.high, low[i / 4][i / 2 % 2][i % 2] = x.low;
+      }
+      done(u);
+#pragma unroll
+      for (int j = 0; j < count; ++j) {
+        const RightPart<T> b = part_of(u, j);
+        const TwoParts b0(b.v[0]), b1(b.v[1]);
+        const unsigned high_b[2] = {b0.high, b1.high}, low_b[2] = {b0.low, b1.low};
+#pragma unroll
+        for (int s = 0; s < active; ++s) {
+          mma8_tf32(part[s][j], low[s], high_b);
+          mma8_tf32(part[s][j], high[s], low_b);
+          mma8_tf32(part[s][j], high[s], high_b);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < active * count * 4; ++i)
+      c(i / (4 * count), i / 4 % count).re[i % 4] -= part[i / (4 * count)][i / 4 % count][i % 4];
+  } else
+#endif
+  {
+#pragma unroll
+    for (int u = 0; u < steps; ++u) {
+#pragma unroll
+      for (int j = 0; j < count; ++j) {
+        const RightPart<T> b = part_of(u, j);
+#pragma unroll
+        for (int s = 0; s < active; ++s) subtract_product(c(s, j), left(u, s), b);
+      }
+      done(u);
+    }
+  }
+}
+
+/// 16 rows of a block column in the registers of a warp.
+template <class T>
+struct Strip {
+  static constexpr int tiles = 4;
+  /// How far from the first entry of A a lane's rows meet column k0; not pointers, which would lose their address
+  /// space. Rows beyond the last are copies of it when they are read.
+  index_t at[2];
+  __device__ __forceinline__ void find(const Tile<T>& A, int row, int k0, const TilePlace& place) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+      at[h] = min(row + place.g + 8 * h, int(A.rows) - 1) * A.row_stride + (k0 + place.t) * A.col_stride;
+  }
+  /// c := what is in A, `on` entries from there; the identity outside of the triangle.
+  __device__ __forceinline__ void load(TensorEntries<T> (&c)[tiles], const T* A, int n, int row, int k0, index_t half,
+                                       index_t on, const TilePlace& place) const {
+    if (k0 + 8 * tiles <= row) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const T* p = A + at[h] + on;
+#pragma unroll
+        for (int j = 0; j < 2 * tiles; ++j, p += half) c[j / 2].set(2 * h + j % 2, *p);
+      }
+    } else {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const T* p = A + at[h] + on;
+        const int r = row + place.g + 8 * h;
+#pragma unroll
+        for (int j = 0; j < 2 * tiles; ++j, p += half) {
+          const int column = k0 + 4 * j + place.t;
+          T v = T(r == column ? 1 : 0);
+          if (column <= r && r < n) v = *p;
+          c[j / 2].set(2 * h + j % 2, v);
+        }
+      }
+    }
+  }
+};
+/// The rows of a strip that belong to the diagonal tile go to the warp that factors it.
+template <class T, class Shape>
+__device__ __forceinline__ void put_diagonal(const TensorEntries<T> (&c)[Shape::tiles], int k0, int row,
+                                             const TilePlace& place) {
+  using Shared = LeftShared<T, Shape>;
+  const int at = place.t * Shape::pitch + row - k0 + place.g;
+  T *const L = Shared::diagonal(k0) + at, *const given = Shared::given() + at;
+#pragma unroll
+  for (int i = 0; i < 4 * Shape::tiles; ++i) {
+    const int to = (i / 4 * 8 + i % 2 * 4) * Shape::pitch + i / 2 % 2 * 8;
+    L[to] = given[to] = c[i / 4].get(i % 4);
+  }
+}
+/// c := c L^-H for the diagonal tile L; to A, and to `kept` if wanted.
+template <class T, class Shape>
+__device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles], Strip<T>& strip, T* A, int n, int k0,
+                                            int row, index_t half, bool keeps, T* kept, const TilePlace& place) {
+  using Shared = LeftShared<T, Shape>;
+  constexpr int tiles = Shape::tiles, pitch = Shape::pitch, four = KeptTile<T>::four;
+  const T* const L = Shared::diagonal(k0) + place.t * pitch + place.g;
+  const T* const inverses = Shared::inverses(k0) + place.t * Corner<T>::pitch + place.g;
+#pragma unroll
+  for (int p = 0; p < tiles; ++p) {
+    const T* const V = inverses + p * Corner<T>::size;
+    const RightPart<T> negative{{-conj(V[0]), -conj(V[4 * Corner<T>::pitch])}};
+    const TensorEntries<T> x = c[p] = times_inverse(c[p], negative);
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+#pragma unroll
+      for (int f = 0; f < 2; ++f) {
+        if (row + place.g + 8 * h < n) A[strip.at[h]] = x.get(2 * h + f);
+        strip.at[h] += half;
+        if (keeps) kept[(2 * p + f) * four + 8 * h] = x.get(2 * h + f);
+      }
+#pragma unroll
+    for (int j = p + 1; j < tiles; ++j) {
+      const T* const B = L + 8 * p * pitch + 8 * j;
+      subtract_product(c[j], as_left(x), RightPart<T>{{B[0], B[4 * pitch]}});
+    }
+  }
+}
+
+// ---- the factor stays in shared memory ----
+// In turn, for each block column: [its diagonal tile is there] it is factored, and the others update the next column
+// with what was there before [it is factored] this column is solved [it is solved] and the next one is updated with it.
+
+template <class T, class Shape>
+__device__ __noinline__ void kept_chain(Tile<T> given, bool leads) {
+  const Tile<T> A = afresh(given);
+  const int n = int(A.rows);
+  if (leads) prefetch_columns(A, 0);
+  for (int k0 = 0; k0 < n; k0 += Shape::nb) {
+    if (leads && k0 + Shape::nb < n) prefetch_columns(A, k0 + Shape::nb);
+    __syncthreads();  // the diagonal tile is there
+    if (leads) factor_diagonal<T, Shape>(n, k0);
+    __syncthreads();  // it is factored
+    if (leads) write_diagonal<T, Shape>(A, k0);
+    if (LeftShared<T, Shape>::status() > 0) break;
+    if (k0 + Shape::nb < n) __syncthreads();  // the block column is solved
+  }
+}
+
+template <class T, class Shape>
+__device__ __noinline__ void kept_work(Tile<T> given, int worker) {
+  using Shared = LeftShared<T, Shape>;
+  constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips, four = KeptTile<T>::four;
+  const Tile<T> A = afresh(given);
+  const int n = int(A.rows);
+  const TilePlace place;
+  const int lane_place = KeptTile<T>::place(place);
+  const index_t half = 4 * A.col_stride;
+  // Where the lane has its part of 16 rows of tile column k.
+  const auto kept = [&](int row, int k)
+                        TF_INLINE_LAMBDA { return Shared::tiles() + Shape::slot(row / nb, k) + row % nb + lane_place; };
+  const auto park = [&](const TensorEntries<T>(&c)[tiles], int row, int k) TF_INLINE_LAMBDA {
+    T* const to = kept(row, k);
+#pragma unroll
+    for (int i = 0; i < 4 * tiles; ++i) to[(i / 4 * 2 + i % 2) * four + i / 2 % 2 * 8] = c[i / 4].get(i % 4);
+  };
+#pragma unroll 1
+  for (int row = 16 * worker; row < n; row += 16 * Shape::workers) {
+    TensorEntries<T> c[tiles];
+    Strip<T> strip;
+    strip.find(A, row, 0, place);
+    strip.load(c, A.data, n, row, 0, half, 0, place);
+    if (row < nb)
+      put_diagonal<T, Shape>(c, 0, row, place);
+    else
+      park(c, row, 0);
+  }
+  __syncthreads();  // the first diagonal tile is there
+  for (int k0 = 0; k0 < n; k0 += nb) {
+    const int k1 = k0 + nb;
+    TensorEntries<T> c[strips][tiles];
+    const auto row = [&](int s) TF_INLINE_LAMBDA { return k1 + 16 * (worker + Shape::workers * s); };
+    const auto update = [&](auto count, int begin, int end) TF_INLINE_LAMBDA {  // with tile columns begin .. end - 1
+      constexpr int active = decltype(count)::value;
+#pragma unroll 1
+      for (int k = begin; k < end; ++k) {
+        const T* P[active];
+#pragma unroll
+        for (int s = 0; s < active; ++s) P[s] = kept(row(s), k);
+        const auto left = [&](int u, int s) TF_INLINE_LAMBDA {
+          const T* const p = P[s] + 2 * u * four;
+          return LeftPart<T>{{{p[0], p[8]}, {p[four], p[four + 8]}}};
+        };
+        const auto entries = [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[s][j]; };
+        subtract_tile<T, active, tiles>(entries, Shared::tiles() + Shape::slot(k1 / nb, k) + lane_place, left,
+                                        [](int) {});
+      }
+    };
+    const auto update_all = [&](int begin, int end) TF_INLINE_LAMBDA {
+      if (strips > 1 && row(strips - 1) < n)
+        update(std::integral_constant<int, strips>{}, begin, end);
+      else if (row(0) < n)
+        update(std::integral_constant<int, 1>{}, begin, end);
+    };
+#pragma unroll
+    for (int s = 0; s < strips; ++s)
+      if (row(s) < n) {
+        Strip<T> strip;
+        strip.find(afresh(A), row(s), k1, place);
+        strip.load(c[s], A.data, n, row(s), k1, half, 0, place);
+      }
+    update_all(0, k0 / nb);
+    __syncthreads();  // the diagonal tile is factored, and nobody reads the tiles of its row any more
+#pragma unroll 1
+    for (int r = row(0); r < n; r += 16 * Shape::workers) {
+      TensorEntries<T> y[tiles];
+      T* const from = kept(r, k0 / nb);
+#pragma unroll
+      for (int i = 0; i < 4 * tiles; ++i) y[i / 4].set(i % 4, from[(i / 4 * 2 + i % 2) * four + i / 2 % 2 * 8]);
+      Strip<T> strip;
+      strip.find(afresh(A), r, k0, place);
+      solve_strip<T, Shape>(y, strip, A.data, n, k0, r, half, true, from, place);
+    }
+    if (Shared::status() > 0 || k1 >= n) break;
+    __syncthreads();  // the block column is solved
+    update_all(k0 / nb, k1 / nb);
+    if (worker < 2 && row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
+    __syncthreads();  // the next diagonal tile is there, and nobody reads the tiles of its row any more
+#pragma unroll
+    for (int s = 0; s < strips; ++s)
+      if (row(s) >= k1 + nb && row(s) < n) park(c[s], row(s), k1 / nb);
+  }
+}
+
+// ---- the factor is read from global memory ----
+
+template <class T, class Shape>
+__device__ __noinline__ void streamed_chain(Tile<T> given, bool leads) {
+  using Shared = LeftShared<T, Shape>;
+  const Tile<T> A = afresh(given);
+  constexpr int nb = Shape::nb, width = nb * Shape::wide;
+  const int n = int(A.rows);
+  if (leads)
+    for (int k = 0; k < min(width, n); k += nb) prefetch_columns(A, k);
+  for (int k0 = 0; k0 < n; k0 += width) {
+    if (leads)
+      for (int k = k0 + width; k < min(k0 + 2 * width, n); k += nb) prefetch_columns(A, k);
+    for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
+      TileCopy<T> first(A, k0), second(A, min(k0 + (Shape::wide - 1) * nb, n - 1));
+      int to = 0;
+      const auto fetch = [&](int k) TF_INLINE_LAMBDA {
+        if (leads && k < k0) {
+          first.next(Shared::tiles() + to);
+          if constexpr (Shape::wide > 1) second.next(Shared::tiles() + to + KeptTile<T>::size);
+        }
+        copy_commit();
+        to = to == (Shape::ring - Shape::wide) * KeptTile<T>::size ? 0 : to + Shape::wide * KeptTile<T>::size;
+      };
+      fetch(0), fetch(nb);
+      for (int k = 0; k < k0; k += nb) {
+        copy_wait<1>();
+        __syncthreads();  // the tiles are there; nobody reads those before
+        fetch(k + 2 * nb);
+      }
+      if (r0 == k0)
+        for (int k = k0; k < min(k0 + width, n); k += nb) {
+          __syncthreads();  // the diagonal tile is there
+          if (leads) factor_diagonal<T, Shape>(n, k);
+          __syncthreads();  // it is factored
+          if (Shared::status() > 0) break;
+          if (k + nb < min(k0 + width, n)) __syncthreads();  // what is left of the next one is there
+        }
+      __syncthreads();  // what was written is visible to all who read it from the left
+    }
+    if (leads)
+      for (int k = k0; k < min(k0 + width, n); k += nb) write_diagonal<T, Shape>(A, k);  // while the others go on
+    if (Shared::status() > 0) break;
+  }
+}
+
+template <class T, class Shape>
+__device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
+  using Shared = LeftShared<T, Shape>;
+  const Tile<T> A = afresh(given);
+  constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips, ahead = Shape::ahead, wide = Shape::wide;
+  const int n = int(A.rows);
+  const TilePlace place;
+  const int lane_place = KeptTile<T>::place(place);
+  const index_t half = 4 * A.col_stride;
+  for (int k0 = 0; k0 < n; k0 += nb * wide) {
+    for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
+      TensorEntries<T> c[wide][strips][tiles];
+      Strip<T> strip[strips];
+      LeftPart<T> left[ahead][strips];
+      const auto row = [&](int s) TF_INLINE_LAMBDA { return r0 + 16 * (worker + Shape::workers * s); };
+      const auto read = [&](LeftPart<T>(&to)[strips], bool more) TF_INLINE_LAMBDA {  // without a branch
+        const index_t step = more ? half : 0;
+#pragma unroll
+        for (int s = 0; s < strips; ++s)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            to[s].v[i % 2][i / 2] = A.data[more ? strip[s].at[i / 2] : 0];
+            strip[s].at[i / 2] += step;
+          }
+      };
+      const bool any = row(0) < n;
+      if (any) {
+#pragma unroll
+        for (int s = 0; s < strips; ++s) strip[s].find(A, row(s), 0, place);
+        if (k0 > 0)
+#pragma unroll
+          for (int g = 0; g < ahead; ++g) read(left[g], true);
+#pragma unroll
+        for (int w = 0; w < wide; ++w)
+#pragma unroll
+          for (int s = 0; s < strips; ++s)
+            if (row(s) < n && row(s) >= k0 + w * nb)
+              strip[s].load(c[w][s], A.data, n, row(s), k0 + w * nb, half,
+                            (max(0, k0 - 8 * ahead) + w * nb) * A.col_stride, place);
+      }
+      int turn = 0;
+      for (int k = 0; k < k0; k += nb) {
+        __syncthreads();  // the tiles are there
+        const T* const B = Shared::tiles() + turn + lane_place;
+        turn = turn == (Shape::ring - wide) * KeptTile<T>::size ? 0 : turn + wide * KeptTile<T>::size;
+        const auto update = [&](auto count) TF_INLINE_LAMBDA {
+          subtract_tile<T, decltype(count)::value, wide * tiles>(
+              [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][s][j % tiles]; }, B,
+              [&](int u, int s) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[u % ahead][s]; },
+              [&](int u) TF_INLINE_LAMBDA { read(left[u % ahead], k + 8 * (u + ahead) < k0); });
+        };
+        if (strips > 1 && row(strips - 1) < n)
+          update(std::integral_constant<int, strips>{});
+        else if (any)
+          update(std::integral_constant<int, 1>{});
+      }
+#pragma unroll
+      for (int w = 0; w < wide; ++w) {
+        const int k = k0 + w * nb;
+        if (k >= n) break;
+        if (r0 == k0) {
+          if (any && row(0) >= k && row(0) < k + nb) put_diagonal<T, Shape>(c[w][0], k, row(0), place);
+          __syncthreads();  // the diagonal tile is there
+          __syncthreads();  // it is factored
+        }
+#pragma unroll
+        for (int s = 0; s < strips; ++s)
+          if (row(s) >= k + nb && row(s) < n)
+            solve_strip<T, Shape>(c[w][s], strip[s], A.data, n, k, row(s), half, w + 1 < wide && row(s) < k + 2 * nb,
+                                  Shared::between() + lane_place + (row(s) - k - nb), place);
+        if (Shared::status() > 0) break;
+        if (w + 1 < wide && k + nb < n) {
+          if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there
+#pragma unroll
+          for (int s = 0; s < strips; ++s)
+            if (row(s) >= k + nb && row(s) < n)
+              subtract_tile<T, 1, tiles>(
+                  [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[w + 1 < wide ? w + 1 : w][s][j]; },
+                  Shared::between() + lane_place, [&](int u, int) TF_INLINE_LAMBDA { return as_left(c[w][s][u]); },
+                  [](int) {});
+        }
+      }
+      __syncthreads();  // what was written is visible to all who read it from the left
+    }
+    if (Shared::status() > 0) break;
+  }
+}
+
+/// Factors A by all threads of the block. Returns 0, or the order of the minor that is not positive definite. Shared
+/// memory is free again after a barrier.
+template <class T, class Shape>
+__device__ __forceinline__ int factor_left(const Tile<T>& A) {
+  using Shared = LeftShared<T, Shape>;
+  if (A.rows == 0) return 0;
+  const int warp = __shfl_sync(~0u, int(threadIdx.x) / 32, 0);
+  const bool works = Shape::apart ? warp % 4 != 0 : warp != 0;
+  const int worker = Shape::apart ? warp - warp / 4 - 1 : warp - 1;
+  if (threadIdx.x == 0) Shared::status() = 0;
+  __syncthreads();  // nothing has failed yet
+  if constexpr (Shape::kept) {
+    if (works)
+      kept_work<T, Shape>(A, worker);
+    else
+      kept_chain<T, Shape>(A, warp == 0);
+  } else {
+    if (works)
+      streamed_work<T, Shape>(A, worker);
+    else
+      streamed_chain<T, Shape>(A, warp == 0);
+  }
+  return Shared::status();
+}
+
+}  // namespace trifactor::cuda
