@@ -22,15 +22,16 @@ add_custom_target(commit_header
   BYPRODUCTS ${generated}/commit.hpp COMMENT "" VERBATIM)
 
 # One .cu for each operation and scalar. An operation is a .cuh in src/cuda/kernels that defines
-# TRIFACTOR_INSTANTIATE_KERNELS(T); the headers below are what operations share.
+# TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers there are what operations share.
 if(TRIFACTOR_HAS_CUDA)
-  set(kernel_headers async columns diagonal flags grid grid_tile interchange launch message mma resident team)
-  file(GLOB KERNEL_OPERATIONS RELATIVE ${PROJECT_SOURCE_DIR}/src/cuda/kernels CONFIGURE_DEPENDS
-       ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cuh)
-  list(TRANSFORM KERNEL_OPERATIONS REPLACE "\\.cuh$" "")
-  list(REMOVE_ITEM KERNEL_OPERATIONS ${kernel_headers})
+  file(GLOB kernel_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cuh)
   set(TRIFACTOR_KERNEL_SOURCES)
-  foreach(OP ${KERNEL_OPERATIONS})
+  foreach(header ${kernel_headers})
+    file(STRINGS ${header} instantiates REGEX "^#define TRIFACTOR_INSTANTIATE_KERNELS")
+    if(NOT instantiates)
+      continue()
+    endif()
+    get_filename_component(OP ${header} NAME_WE)
     foreach(scalar ${TRIFACTOR_SCALAR_LIST})
       set(INNER_SCALAR ${INNER_SCALAR_${scalar}})
       configure_file(cmake/kernel.cu.in ${generated}/kernels/${OP}_${scalar}.cu @ONLY)

@@ -38,6 +38,8 @@ def read_rows(files):
 def line_name(row):
     """What a line of a picture stands for."""
     if row["op"] == "tile":
+        if row.get("form") == "exclusive":
+            return f"in steps of {row['ib']}"
         return f"leaf {row['leaf']}" if row["leaf"] < row["n"] else "not halved"
     if row["op"] == "update":
         return row["looking"] + "-looking"
@@ -55,6 +57,8 @@ def pictures(rows):
             continue                                  # both triangles cost the same; single steps are no curve
         if row["mode"] == "auto" and row.get("tuning"):
             continue                                  # a trial
+        if row.get("form") == "exclusive" and row["leaf"] < row["n"]:
+            continue                                  # tiles are drawn halved, or in steps, not both
         machine = row["machine"]
         if row["op"] == "update":
             picture, x = (row["op"], row["scalar"], machine, row["n"]), row["nb"]

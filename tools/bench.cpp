@@ -55,7 +55,8 @@ std::vector<index_t> parse_sizes(const char* option, const std::string& text) {
 /// The options as they were typed, before the defaults that depend on the machine and on each other.
 struct Typed {
   BenchOptions options;
-  std::string n, nrhs, nb, leaf, looking, scalars, kind, sizes, matrices, preset;
+  std::string n, nrhs, nb, leaf, ib, looking, forms, scalars, kind, sizes, matrices, preset;
+  bool has_count = false;
   std::int64_t seed = -1;
 };
 
@@ -73,6 +74,7 @@ std::string default_sizes(const std::string& op, const std::string& device) {
   if (op == "solve") return "1024,4096";
   if (op == "tile") return "128,256,512,1024";
   if (op == "update") return device == "cuda" ? "10240" : "2048";
+  if (op == "value") return "64,128,256,512,1024,2048,4096";
   return "512,1024,2048,4096";
 }
 
@@ -114,6 +116,9 @@ void complete_preset(Typed& typed) {
   const BatchPreset& preset = batch_preset(typed.preset);
   typed.kind = preset.kind;
   typed.n = preset.n;
+  typed.options.method = preset.method;
+  if (typed.nrhs.empty()) typed.nrhs = preset.nrhs;
+  if (!typed.has_count && preset.count > 0) typed.options.count = preset.count;
   for (const char* tuning : preset.tunings)
     typed.options.tunings.push_back(joined_tuning(typed.options.tuning, tuning));
 }
@@ -131,6 +136,11 @@ BenchOptions complete(Typed typed) {
   if (!typed.nrhs.empty()) o.nrhs = parse_sizes("--rhs", typed.nrhs);
   o.nb = parse_sizes("--nb", typed.nb.empty() ? "64,128,256,512,1024" : typed.nb);
   if (!typed.leaf.empty()) o.leaf = parse_sizes("--leaf", typed.leaf);
+  o.ib = parse_sizes("--ib", typed.ib.empty() ? "16,32,64" : typed.ib);
+  o.forms = typed.forms.empty() ? std::vector<std::string>{"inclusive", "exclusive"} : split(typed.forms, ',');
+  for (const std::string& form : o.forms)
+    if (form != "inclusive" && form != "exclusive")
+      throw InputError(fmt::format("--form: '{}' is not one of inclusive, exclusive", form));
   o.looking = typed.looking.empty() ? std::vector<std::string>{"left", "right"} : split(typed.looking, ',');
   for (const std::string& looking : o.looking)
     if (looking != "left" && looking != "right")
@@ -138,15 +148,15 @@ BenchOptions complete(Typed typed) {
   o.scalars = typed.scalars.empty() ? std::vector{default_scalar()} : split(typed.scalars, ',');
   for (const std::string& scalar : o.scalars) with_scalar(scalar, [](auto) {});
 
-  o.kind = !typed.kind.empty() ? typed.kind : typed.sizes == "uniform" ? "ragged" : "strided";
+  o.kind = !typed.kind.empty() ? typed.kind : !typed.sizes.empty() && typed.sizes != "fixed" ? "ragged" : "strided";
   o.sizes = !typed.sizes.empty() ? typed.sizes : o.kind == "ragged" ? "uniform" : "fixed";
-  if (o.sizes == "uniform" && o.kind != "ragged")
-    throw InputError(fmt::format("--sizes uniform needs --kind ragged, not {}", o.kind));
-  if (is_part(o.op)) {
+  if (o.sizes != "fixed" && o.kind != "ragged")
+    throw InputError(fmt::format("--sizes {} needs --kind ragged, not {}", o.sizes, o.kind));
+  if (is_part(o.op) || o.op == "value") {
     if (!o.against.empty() && o.against != "none")
       throw InputError(fmt::format("--against {}: bench {} has no peer, so it must be none", o.against, o.op));
     o.against = "none";
-    o.mode = "native";
+    if (is_part(o.op)) o.mode = "native";
   }
   if (o.against.empty()) o.against = o.device == "cuda" ? "cusolver" : "lapack";
   if (o.against == "cusolver" && o.device != "cuda") throw InputError("--against cusolver needs --device cuda");
@@ -183,17 +193,44 @@ std::vector<index_t> leaves(const BenchOptions& o, index_t n) {
   return leaves;
 }
 
+/// The forms of a tile that differ: steps as wide as what is left of it are no steps.
+template <Scalar T>
+void bench_tiles(Bench& bench, index_t n, index_t leaf, const std::function<void(const Row&)>& take) {
+  for (const std::string& form : bench.options.forms) {
+    if (form == "inclusive") take(bench_tile<T>(bench, n, leaf, form, 0));
+    for (const index_t ib : bench.options.ib)
+      if (form == "exclusive" && ib < std::min(leaf, n)) take(bench_tile<T>(bench, n, leaf, form, ib));
+  }
+}
+
+/// From which of the measured sizes on the device is faster, copies and all: the last one where it is not ends the
+/// others.
+void print_crossover(const std::string& scalar, const std::vector<Row>& rows) {
+  std::optional<std::int64_t> from;
+  for (const Row& row : rows)
+    if (row.peer_seconds && *row.peer_seconds > row.seconds)
+      from = from.value_or(row.n);
+    else
+      from.reset();
+  if (from)
+    fmt::print("{}: the device is faster from n = {} on: gpu_from={}\n", scalar, *from, *from);
+  else
+    fmt::print("{}: the device is not faster at the largest n\n", scalar);
+}
+
 void bench(BenchOptions o) {
-  Bench bench{.options = o, .queue = o.device == "cuda" ? Queue::cuda() : Queue::host(), .machine = {}, .copy_rate = {}};
+  Bench bench{
+      .options = o, .queue = o.device == "cuda" ? Queue::cuda() : Queue::host(), .machine = {}, .copy_rate = {}};
   bench.machine = machine_name(bench.queue);
   using Columns = RowPrinter::Columns;
-  RowPrinter printer(o.json, o.op == "solve"    ? Columns::Solve
-                             : o.op == "update" ? Columns::Update
-                             : o.op == "tile"   ? Columns::Tile
-                             : o.op == "sparse" ? Columns::Sparse
-                             : o.op != "batch"  ? Columns::Dense
-                             : o.is_ragged()    ? Columns::Ragged
-                                                : Columns::Batch);
+  RowPrinter printer(o.json, o.op == "solve"       ? Columns::Solve
+                             : o.op == "update"    ? Columns::Update
+                             : o.op == "tile"      ? Columns::Tile
+                             : o.op == "sparse"    ? Columns::Sparse
+                             : o.op != "batch"     ? Columns::Dense
+                             : o.is_ragged()       ? Columns::Ragged
+                             : o.solves_batch()    ? Columns::SolveBatch
+                                                   : Columns::Batch);
   std::string wrong;
   const auto take = [&](const Row& row) {
     printer.print(row);
@@ -205,23 +242,29 @@ void bench(BenchOptions o) {
     with_scalar(scalar, [&]<class T>(std::type_identity<T>) {
       for (const std::string& matrix : o.matrices) bench_sparse<T>(bench, matrix, take);
       if (o.op == "sparse") return;
+      std::vector<Row> values;
       for (const index_t n : o.n) {
         if (o.op == "cholesky")
           for (const Row& row : bench_cholesky<T>(bench, n)) take(row);
         if (o.op == "update")
           for (const index_t nb : block_widths(o, n)) bench_update<T>(bench, n, nb, take);
         if (o.op == "tile")
-          for (const index_t leaf : leaves(o, n)) take(bench_tile<T>(bench, n, leaf));
+          for (const index_t leaf : leaves(o, n)) bench_tiles<T>(bench, n, leaf, take);
+        if (o.op == "value") take(values.emplace_back(bench_value<T>(bench, n)));
         if (o.op == "lu") take(bench_lu<T>(bench, n));
         if (o.op == "inverse") take(bench_inverse<T>(bench, n));
         if (o.op == "batch")
           for (const std::string& tuning : o.tunings) {
             o.tuning = tuning;
-            take(o.method == "lu" ? bench_lu_batch<T>(bench, n) : bench_batch<T>(bench, n));
+            if (o.solves_batch())
+              for (const index_t nrhs : o.nrhs) take(bench_solve_batch<T>(bench, n, nrhs));
+            else
+              take(o.method == "lu" ? bench_lu_batch<T>(bench, n) : bench_batch<T>(bench, n));
           }
         if (o.op == "solve")
           for (const index_t nrhs : o.nrhs) take(bench_solve<T>(bench, n, nrhs));
       }
+      if (o.op == "value" && bench.queue.is_cuda() && !o.json) print_crossover(scalar, values);
     });
   if (!wrong.empty()) throw MatrixError(wrong);
 }
@@ -255,11 +298,12 @@ void measure_row(const BenchOptions& o, Row& row, const Contender& ours, const C
   row.seconds = measured[0].seconds;
   row.spread = measured[0].spread;
   row.runs = measured[0].runs;
-  row.joules = measured[0].joules;
+  row.host_seconds = measured[0].host_seconds;
+  row.joules = measured[0].joules, row.energy_seconds = measured[0].energy_seconds;
   if (!peers.run) return;
   row.peer_seconds = measured[1].seconds;
   row.peer_spread = measured[1].spread;
-  row.peer_joules = measured[1].joules;
+  row.peer_joules = measured[1].joules, row.peer_energy_seconds = measured[1].energy_seconds;
 }
 
 void require_success(Queue& queue, Queue& host, const std::string& what, const Buffer<int>& info) {
@@ -273,12 +317,12 @@ void add_bench(CLI::App& app) {
   BenchOptions& o = typed->options;
   CLI::App* const command = app.add_subcommand("bench", "measure against LAPACK, cuSOLVER or CHOLMOD in the same run");
   command
-      ->add_option(
-          "op", o.op,
-          "cholesky, lu, solve, inverse, batch (Cholesky of many small matrices), sparse (Cholesky), update or "
-          "tile (parts of Cholesky)")
+      ->add_option("op", o.op,
+                   "cholesky, lu, solve, inverse, batch (Cholesky of many small matrices), sparse (Cholesky), value "
+                   "(data on the "
+                   "host: device with copies against host), update or tile (parts of Cholesky)")
       ->required()
-      ->check(CLI::IsMember({"cholesky", "lu", "solve", "inverse", "batch", "sparse", "update", "tile"}));
+      ->check(CLI::IsMember({"cholesky", "lu", "solve", "inverse", "batch", "sparse", "value", "update", "tile"}));
   command->add_option("--n", typed->n, "sizes: 512,1024 or first:last:step");
   command->add_option("--scalar", typed->scalars,
                       "of f32,f64,c32,c64 (c32 and c64 pair two floats and two doubles) [f64]");
@@ -302,28 +346,37 @@ void add_bench(CLI::App& app) {
   command->add_option("--ordering", o.ordering, "sparse: auto, metis, amd or natural")
       ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
       ->capture_default_str();
-  command->add_option("--method", o.method, "solve, inverse, batch: which factor")
-      ->check(CLI::IsMember({"cholesky", "lu"}))
+  command->add_option("--method", o.method, "solve, inverse, batch: which factor; batch: solve, with Cholesky factors, or factor-solve, both in one call")
+      ->check(CLI::IsMember({"cholesky", "lu", "solve", "factor-solve"}))
       ->capture_default_str();
-  command->add_option("--rhs", typed->nrhs, "solve: numbers of right-hand sides, as --n; sparse: one of them [1]");
+  command->add_option("--rhs", typed->nrhs,
+                      "solve, batch --method solve: numbers of right-hand sides, as --n; sparse: one of them [1]");
   command->add_option("--nb", typed->nb, "update: widths of a block column, as --n [64,128,256,512,1024]");
   command->add_option("--looking", typed->looking, "update: of left,right [both]");
   command->add_flag("--each", o.each, "update: a row for each step instead of one for all of them");
   command->add_option("--leaf", typed->leaf, "tile: orders down to which it is halved, as --n [64, 128 ... n]");
+  command->add_option("--form", typed->forms,
+                      "tile: of inclusive (one operation), exclusive (steps of ib columns) [both]");
+  command->add_option("--ib", typed->ib, "tile: widths of such a step, as --n [16,32,64]");
   command->add_option("--count", o.count, "batch: how many matrices")
       ->check(CLI::Range(index_t(1), largest_size))
       ->capture_default_str();
   command->add_option("--kind", typed->kind, "batch: strided, pointers or ragged [strided]")
       ->check(CLI::IsMember({"strided", "pointers", "ragged"}));
-  command->add_option("--sizes", typed->sizes, "ragged batch: fixed (all n) or uniform in 1..n [uniform]")
-      ->check(CLI::IsMember({"fixed", "uniform"}));
-  command->add_option("--preset", typed->preset,
-                      "batch: fixed, variable, crossover, schedule or ib, in place of --n, --kind and --sizes");
+  command->add_option("--sizes", typed->sizes, "ragged batch: fixed (all n), uniform in 1..n, or one-large (one of n among items of 16) [uniform]")
+      ->check(CLI::IsMember({"fixed", "uniform", "one-large"}));
+  command->add_option(
+      "--preset", typed->preset,
+      "batch: fixed, variable, crossover, schedule, ib, herk or trsm, in place of --n, --kind, --sizes and "
+      "--method");
   command->add_option("--tuning", o.tuning, "overrides fields of the tuning row, such as \"nb=128\"");
   command->add_option("--seconds", o.seconds, "time to spend on a row")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--energy", o.energy, "seconds to watch the energy sensors for, for each row and side")
+  command
+      ->add_option(
+          "--energy", o.energy,
+          "seconds to watch the energy sensors for, for each row and side: 5 or more, since they count in steps")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--seed", typed->seed, "of the random matrices [another one every time]")
@@ -336,15 +389,23 @@ void add_bench(CLI::App& app) {
                                      {"--looking", "update"},
                                      {"--each", "update"},
                                      {"--leaf", "tile"},
+                                     {"--form", "tile"},
+                                     {"--ib", "tile"},
                                      {"--count", "batch"},
                                      {"--kind", "batch"},
                                      {"--preset", "batch"},
                                      {"--sizes", "batch"}})
       if (command->count(option) > 0 && typed->options.op != op)
         throw InputError(fmt::format("{} belongs to bench {}, not to bench {}", option, op, typed->options.op));
-    if (command->count("--rhs") > 0 && typed->options.op != "solve" && typed->options.op != "sparse")
-      throw InputError(
-          fmt::format("--rhs belongs to bench solve and bench sparse, not to bench {}", typed->options.op));
+    typed->has_count = command->count("--count") > 0;
+    const BenchOptions& options = typed->options;
+    const bool solves = options.solves_batch() || typed->preset == "trsm";
+    if (command->count("--rhs") > 0 && options.op != "solve" && options.op != "sparse" &&
+        !(options.op == "batch" && solves))
+      throw InputError(fmt::format(
+          "--rhs belongs to bench solve, bench sparse and bench batch --method solve, not to bench {}", options.op));
+    if (options.solves_batch() && options.op != "batch")
+      throw InputError(fmt::format("--method {} belongs to bench batch, not to bench {}", options.method, options.op));
     for (const char* const option : {"--n", "--uplo", "--mode", "--energy"})
       if (command->count(option) > 0 && typed->options.op == "sparse")
         throw InputError(fmt::format("{} does not belong to bench sparse; --matrix says what is factored", option));

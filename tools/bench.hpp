@@ -20,26 +20,27 @@ using trifactor::Buffer;
 using trifactor::Contender;
 
 struct BenchOptions {
-  std::string op;  // cholesky, lu, solve, inverse, batch, update, tile or sparse
-  std::vector<index_t> n, nrhs = {1}, nb, leaf;
+  std::string op;  // cholesky, lu, solve, inverse, batch, value, update, tile or sparse
+  std::vector<index_t> n, nrhs = {1}, nb, leaf, ib;
   std::vector<std::string> scalars;
   std::string method = "cholesky";  // of a solve, an inverse or a batch
   std::string uplo = "lower", mode = "auto", tuning;
-  std::vector<std::string> modes, looking;  // of Cholesky, side by side; of updates
-  bool each = false;                        // a row for each step of an update
-  std::string device, against;                    // host or cuda; lapack, cusolver, cholmod or none
-  std::vector<std::string> matrices;              // sparse ones: files or generated
-  std::string ordering = "auto";                  // of those
-  std::string kind = "strided", sizes = "fixed";  // of a batch; sizes uniform in 1..n need kind ragged
+  std::vector<std::string> modes, looking, forms;  // of Cholesky, side by side; of updates; of tiles
+  bool each = false;                               // a row for each step of an update
+  std::string device, against;                     // host or cuda; lapack, cusolver, cholmod or none
+  std::vector<std::string> matrices;               // sparse ones: files or generated
+  std::string ordering = "auto";                   // of those
+  std::string kind = "strided", sizes = "fixed";   // of a batch; other sizes than fixed need kind ragged
   index_t count = 10000;
-  std::vector<std::string> tunings;               // of a preset, one after the other; else the one above
-  double seconds = 2, energy = 0;  // to spend on a row; to watch the sensors
+  std::vector<std::string> tunings;  // of a preset, one after the other; else the one above
+  double seconds = 2, energy = 0;    // to spend on a row; to watch the sensors
   std::uint64_t seed = 0;
   bool json = false;
 
   Uplo triangle() const { return uplo == "lower" ? Uplo::Lower : Uplo::Upper; }
   trifactor::Mode panels() const;
   bool is_ragged() const { return kind == "ragged"; }
+  bool solves_batch() const { return method == "solve" || method == "factor-solve"; }
 };
 
 /// Where the rows of one run are measured.
@@ -58,6 +59,9 @@ struct BatchPreset {
   const char *name, *what;
   const char *kind, *n;
   std::vector<const char*> tunings;
+  index_t count = 0;  // unless --count says otherwise
+  const char* method = "cholesky";
+  const char* nrhs = "1";
 };
 /// Throws InputError where there is no such.
 const BatchPreset& batch_preset(const std::string& name);
@@ -75,12 +79,19 @@ template <Scalar T>
 Row bench_batch(Bench&, index_t n);
 template <Scalar T>
 Row bench_lu_batch(Bench&, index_t n);
+/// Solves with the Cholesky factors of many matrices.
+template <Scalar T>
+Row bench_solve_batch(Bench&, index_t n, index_t nrhs);
+/// The value form with data on the host: factor and solve for one right-hand side, on the device with all copies
+/// against the same on the host.
+template <Scalar T>
+Row bench_value(Bench&, index_t n);
 /// All the updates of a factorization with blocks of nb, a row for each way of looking; or a row for each step.
 template <Scalar T>
 void bench_update(Bench&, index_t n, index_t nb, const std::function<void(const Row&)>& take);
-/// The diagonal tile alone, halved down to `leaf`.
+/// The diagonal tile alone, halved down to `leaf`; ib counts for the form "exclusive".
 template <Scalar T>
-Row bench_tile(Bench&, index_t n, index_t leaf);
+Row bench_tile(Bench&, index_t n, index_t leaf, const std::string& form, index_t ib);
 
 /// A row for each phase: analyze, factor (memory and all), refactor, solve.
 template <Scalar T>
@@ -92,10 +103,10 @@ std::string cholmod_program();
 struct CholeskyMode {
   const char* name;
   trifactor::Mode panels;
-  const char* tuning;       // forces the path
+  const char* tuning;  // forces the path
   bool needs_cuda = false;
-  bool on_host = false;     // in host memory, whatever the device
-  bool is_peer = false;     // cuSOLVER or LAPACK itself
+  bool on_host = false;  // in host memory, whatever the device
+  bool is_peer = false;  // cuSOLVER or LAPACK itself
 };
 /// Throws InputError where there is no such.
 const CholeskyMode& cholesky_mode(const std::string& name);
@@ -150,6 +161,13 @@ class Operands {
     trifactor::copy(host, values, queue, on_device_.data(), size);
     pristine_ = on_device_.data();
   }
+  /// The same from values that are in the queue's memory already.
+  Operands(Queue& queue, Buffer<T> values)
+      : queue_(queue),
+        size_(values.size()),
+        pristine_(values.data()),
+        on_device_(std::move(values)),
+        buffers_{Buffer<T>(queue, size_), Buffer<T>(queue, size_)} {}
 
   T* buffer(int k) const { return buffers_[k].data(); }
   void restore(int k) { trifactor::copy(queue_, pristine_, queue_, buffer(k), size_); }
@@ -160,6 +178,20 @@ class Operands {
   const T* pristine_;
   Buffer<T> on_device_;
   Buffer<T> buffers_[2];
+};
+
+/// Where the items of both buffers of some operands begin, `size` entries each, in the queue's memory.
+template <class T>
+struct Starts {
+  Starts(Queue& queue, Queue& host, const Operands<T>& operands, index_t size, index_t count) {
+    std::vector<T*> items(static_cast<std::size_t>(count));
+    for (int k = 0; k < 2; ++k) {
+      for (index_t i = 0; i < count; ++i) items[std::size_t(i)] = operands.buffer(k) + i * size;
+      pointers[k] = Buffer<T*>(queue, count);
+      trifactor::copy(host, static_cast<T* const*>(items.data()), queue, pointers[k].data(), count);
+    }
+  }
+  Buffer<T*> pointers[2];
 };
 
 /// One contender's way through the operands: every restore() goes on to the other buffer.

@@ -19,8 +19,10 @@
 namespace program {
 namespace {
 
-constexpr index_t fixed_size_count = 10000;   // items of the fixed-size batches that a ragged one is compared with
-constexpr std::size_t most_fixed_sizes = 64;  // measured; times between them are interpolated
+// Fixed-size batches that a ragged one is compared with: this many items, fewer of large ones, which fill any machine;
+// so many sizes are measured, and times between them are interpolated.
+constexpr index_t fixed_size_count = 10000, fixed_size_entries = index_t(1) << 28;
+constexpr std::size_t most_fixed_sizes = 32;
 
 /// Positive definite matrices one after the other, each with ld = its size, and where each starts.
 template <Scalar T>
@@ -68,7 +70,7 @@ class BatchOperands {
   T* const* pointers(int k) const { return pointers_[k].data(); }
   const Buffer<int>& info() const { return info_; }
 
-  /// The call that factors buffer k and returns when that is complete. Scratch memory is reserved now.
+  /// The call that factors buffer k. Scratch memory is reserved now.
   std::function<void(int k)> cholesky(const std::string& kind, Uplo uplo, const trifactor::CholeskyOptions& options) {
     const index_t n = largest_;
     if (kind == "strided")
@@ -87,10 +89,7 @@ class BatchOperands {
   template <class View>
   std::function<void(int k)> call(Uplo uplo, const trifactor::CholeskyOptions& options, View view) {
     queue_.reserve(trifactor::cholesky_scratch(queue_, uplo, view(0), options));
-    return [=, this](int k) {
-      trifactor::cholesky(queue_, uplo, view(k), info_.data(), options);
-      queue_.sync();
-    };
+    return [=, this](int k) { trifactor::cholesky(queue_, uplo, view(k), info_.data(), options); };
   }
 
   Queue& queue_;
@@ -104,6 +103,7 @@ std::vector<int> item_sizes(const BenchOptions& o, index_t n) {
   if (o.sizes == "uniform")
     for (std::size_t i = 0; i < sizes.size(); ++i)
       sizes[i] = 1 + int(std::min(double(n - 1), (random_number(o.seed, i) + 1) / 2 * double(n)));
+  if (o.sizes == "one-large") std::fill(sizes.begin() + 1, sizes.end(), 16);
   return sizes;
 }
 
@@ -136,7 +136,7 @@ double quick_seconds(Bench& bench, const std::string& kind, std::vector<int> siz
   BatchOperands<T> operands(bench.queue, bench.host, items);
   const auto factor = operands.cholesky(kind, o.triangle(), {.mode = o.panels(), .tuning = o.tuning});
   Turn<T> turn(operands.operands);
-  return trifactor::measure({[&] { factor(turn.index()); }, [&] { turn.restore(); }},
+  return trifactor::measure({[&] { factor(turn.index()); }, [&] { turn.restore(); }, &bench.queue},
                             {.warmups = 1, .min_runs = 3, .max_runs = 20, .max_seconds = 0.2})
       .seconds;
 }
@@ -151,9 +151,10 @@ double fixed_size_sum(Bench& bench, const std::vector<int>& sizes) {
   const std::size_t step = (distinct.size() + most_fixed_sizes - 1) / most_fixed_sizes;
   std::map<int, double> measured;  // size -> seconds of an item
   for (std::size_t k = 0; k < distinct.size(); ++k)
-    if (k % step == 0 || k + 1 == distinct.size())
-      measured[distinct[k]] = quick_seconds<T>(bench, "strided", std::vector<int>(fixed_size_count, distinct[k])) /
-                              double(fixed_size_count);
+    if (k % step == 0 || k + 1 == distinct.size()) {
+      const index_t size = distinct[k], count = std::min(fixed_size_count, fixed_size_entries / (size * size) + 1);
+      measured[int(size)] = quick_seconds<T>(bench, "strided", std::vector<int>(std::size_t(count), int(size))) / double(count);
+    }
   double sum = 0;
   for (const auto& [n, times] : occurrences) {
     const auto above = measured.lower_bound(n);
@@ -178,11 +179,28 @@ const BatchPreset presets[] = {
      "32,64,128,256,512",
      {"sorted=2147483647", "sorted=1"}},
     {"ib",
-     "the width of a block column of the blocked driver",
+     "the loop in the kernel, or outside in steps of ib columns, or the blocked driver",
      "strided",
      "128,256,512",
-     {"whole=0 persistent=0 nb=16 leaf=16", "whole=0 persistent=0 nb=32 leaf=32", "whole=0 persistent=0 nb=64 leaf=64",
-      "whole=0 persistent=0 nb=128 leaf=64"}},
+     {"whole=2147483647", "whole=0 persistent=0 nb=512 leaf=512 tile=exclusive ib=16",
+      "whole=0 persistent=0 nb=512 leaf=512 tile=exclusive ib=32",
+      "whole=0 persistent=0 nb=512 leaf=512 tile=exclusive ib=64", "whole=0 persistent=0 nb=64 leaf=64",
+      "whole=0 persistent=0 nb=128 leaf=64"},
+     1000},
+    {"herk",
+     "rank-k updates of the blocked driver: one launch for all items, or a call for each",
+     "strided",
+     "256,512,1024",
+     {"whole=0 persistent=0 nb=128 leaf=128", "whole=0 persistent=0 nb=128 leaf=128 separate=1"},
+     300},
+    {"trsm",
+     "solves with the factors by inverted diagonal blocks of order tri_nb",
+     "strided",
+     "128,256,512",
+     {"tri_nb=0", "tri_nb=16", "tri_nb=32", "tri_nb=64"},
+     1000,
+     "solve",
+     "256"},
 };
 
 }  // namespace
@@ -201,7 +219,9 @@ double copy_rate(Bench& bench) {
   const index_t size = index_t(1) << (bench.queue.is_cuda() ? 27 : 23);  // doubles, beyond any cache
   const Buffer<double> from(bench.queue, size);
   Buffer<double> to(bench.queue, size);
-  const auto copy = [&] { trifactor::copy(bench.queue, from.data(), bench.queue, to.data(), size), bench.queue.sync(); };
+  const auto copy = [&] {
+    trifactor::copy(bench.queue, from.data(), bench.queue, to.data(), size), bench.queue.sync();
+  };
   const auto measured =
       trifactor::measure({copy, {}}, {.warmups = 1, .min_runs = 3, .max_runs = 20, .max_seconds = 0.2});
   bench.copy_rate = 2 * double(size) * sizeof(double) / measured.seconds;
@@ -228,7 +248,7 @@ Row bench_batch(Bench& bench, index_t n) {
       return peers_operands.pointers(peers.index());
     });
   Contender theirs;
-  if (peers_call) theirs = {[&] { peers_call(peers_operands.pointers(peers.index())); }, [&] { peers.restore(); }};
+  if (peers_call) theirs = {[&] { peers_call(peers_operands.pointers(peers.index())); }, [&] { peers.restore(); }, &peer->queue()};
 
   Row row = start_row(bench, scalar_name<T>, n);
   row.kind = o.kind;
@@ -242,7 +262,7 @@ Row bench_batch(Bench& bench, index_t n) {
   row.bytes = 2 * entries * sizeof(T);
   row.copy_rate = copy_rate(bench);
   if (peers_call) row.peer = peer->name();
-  measure_row(o, row, {[&] { factor(ours.index()); }, [&] { ours.restore(); }}, theirs);
+  measure_row(o, row, {[&] { factor(ours.index()); }, [&] { ours.restore(); }, &bench.queue}, theirs);
   if (peers_call) peer->check();
 
   ours.restore(), factor(ours.index());

@@ -2,6 +2,7 @@
 #include "bench.hpp"
 #include "failure.hpp"
 #include "flops.hpp"
+#include "on_device.hpp"
 #include "random_matrix.hpp"
 #include "residual.hpp"
 #include "scalars.hpp"
@@ -50,12 +51,11 @@ struct Entrant {
     queue->reserve(trifactor::cholesky_scratch(*queue, uplo, square(operands.buffer(0), n), options));
     factor = [q = queue, uplo, options, info = info.data()](MatrixView<T> A) {
       trifactor::cholesky(*q, uplo, A, info, options);
-      q->sync();
     };
   }
 
   Contender contender(index_t n) {
-    return {[this, n] { factor(square(turn.data(), n)); }, [this] { turn.restore(); }};
+    return {[this, n] { factor(square(turn.data(), n)); }, [this] { turn.restore(); }, queue};
   }
   void check(Bench& bench) {
     if (peer)
@@ -63,12 +63,14 @@ struct Entrant {
     else
       require_success(*queue, bench.host, fmt::format("cholesky --mode {}", mode.name), info);
   }
-  /// The ratio of a factor that is made for it.
-  double residual(Bench& bench, const Matrix<T>& A) {
-    const index_t n = A.rows();
+  /// The ratio of a factor that is made for it; A is empty where it was made on the device.
+  double residual(Bench& bench, const Matrix<T>& A, index_t n) {
     turn.restore();
     factor(square(turn.data(), n));
     check(bench);
+    if constexpr (TRIFACTOR_HAS_CUDA)
+      if (A.rows() == 0)
+        return cholesky_probe<T>(*queue, bench.options.triangle(), square(turn.data(), n), bench.options.seed);
     const OnHost<T> L(*queue, bench.host, turn.data(), n * n);
     return cholesky_ratio<T>(bench.options.triangle(), A.view(), {L.data(), n, n, n});
   }
@@ -79,7 +81,7 @@ struct Entrant {
   std::unique_ptr<Peer<T>> peer;
   Buffer<int> info;
   std::string tuning;
-  std::function<void(MatrixView<T>)> factor;  // complete on return
+  std::function<void(MatrixView<T>)> factor;
   trifactor::Measurement measured;
 };
 
@@ -112,10 +114,20 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
   const auto apart = [&](const std::string& name) { return bench.queue.is_cuda() && cholesky_mode(name).on_host; };
 
   const bool both_memories = std::any_of(names.begin(), names.end(), apart);
-  require_copies<T>(both_memories ? 4.1 : 3.1, n);
-  Matrix<T> A(n, n);
-  fill_positive_definite(A.view(), o.seed);
-  Operands<T> operands(bench.queue, bench.host, A.data(), n * n);
+  const bool on_device = bench.queue.is_cuda() && !both_memories;
+  if (!on_device) require_copies<T>(both_memories ? 4.1 : 3.1, n);
+  Matrix<T> A;
+  Operands<T> operands = [&] {
+    if constexpr (TRIFACTOR_HAS_CUDA)
+      if (on_device) {
+        Buffer<T> made(bench.queue, n * n);
+        fill_positive_definite(bench.queue, square(made.data(), n), o.seed);
+        return Operands<T>(bench.queue, std::move(made));
+      }
+    A = Matrix<T>(n, n);
+    fill_positive_definite(A.view(), o.seed);
+    return Operands<T>(bench.queue, bench.host, A.data(), n * n);
+  }();
   std::optional<Operands<T>> on_host;
   if (both_memories) on_host.emplace(bench.host, bench.host, A.data(), n * n);
   std::vector<std::unique_ptr<Entrant<T>>> entrants;
@@ -151,14 +163,16 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
     row.seconds = e.measured.seconds;
     row.spread = e.measured.spread;
     row.runs = e.measured.runs;
-    row.joules = e.measured.joules;
+    row.host_seconds = e.measured.host_seconds;
+    row.joules = e.measured.joules, row.energy_seconds = e.measured.energy_seconds;
     if (peer < names.size() && peer != i) {
       row.peer = names[peer];
       row.peer_seconds = entrants[peer]->measured.seconds;
       row.peer_spread = entrants[peer]->measured.spread;
       row.peer_joules = entrants[peer]->measured.joules;
+      row.peer_energy_seconds = entrants[peer]->measured.energy_seconds;
     }
-    row.residual = e.residual(bench, A);
+    row.residual = e.residual(bench, A, n);
     rows.push_back(row);
   }
   return rows;

@@ -42,14 +42,14 @@ Row bench_lu(Bench& bench, index_t n) {
   q.reserve(trifactor::lu_scratch(q, square(ours.data(), n), options));
 
   const auto restore = [&] { ours.restore(); };
-  const auto factor = [&] { trifactor::lu(q, square(ours.data(), n), pivots.data(), info.data(), options), q.sync(); };
+  const auto factor = [&] { trifactor::lu(q, square(ours.data(), n), pivots.data(), info.data(), options); };
   Contender theirs;
-  if (peer) theirs = {[&, call = peer->lu(n)] { call(square(peers.data(), n)); }, [&] { peers.restore(); }};
+  if (peer) theirs = {[&, call = peer->lu(n)] { call(square(peers.data(), n)); }, [&] { peers.restore(); }, &peer->queue()};
   Row row = start_row(bench, scalar_name<T>, n);
   row.flops = lu_flops<T>(double(n));
   row.columns = double(n);
   if (peer) row.peer = peer->name();
-  measure_row(o, row, {factor, restore}, theirs);
+  measure_row(o, row, {factor, restore, &q}, theirs);
   if (peer) peer->check();
 
   restore(), factor();
@@ -103,14 +103,13 @@ Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
       trifactor::cholesky_solve(q, uplo, factor, columns(ours.data()), nullptr, options);
     else
       trifactor::lu_solve(q, trifactor::Op::None, factor, pivots.data(), columns(ours.data()), nullptr, options);
-    q.sync();
   };
   Contender theirs;
   if (peer)
     theirs = {[&, call = by_cholesky ? peer->cholesky_solve(uplo, n, nrhs) : peer->lu_solve(n, nrhs)] {
                 call(peers_factor, columns(peers.data()));
               },
-              [&] { peers.restore(); }};
+              [&] { peers.restore(); }, &peer->queue()};
   Row row = start_row(bench, scalar_name<T>, n);
   row.method = o.method;
   row.nrhs = nrhs;
@@ -118,7 +117,7 @@ Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
   row.flops = solve_flops<T>(double(n), double(nrhs));
   row.columns = double(n);
   if (peer) row.peer = peer->name();
-  measure_row(o, row, {solve, restore}, theirs);
+  measure_row(o, row, {solve, restore, &q}, theirs);
   if (peer) peer->check();
 
   restore(), solve();
@@ -159,7 +158,6 @@ Row bench_inverse(Bench& bench, index_t n) {
       trifactor::cholesky_inverse(q, uplo, factor, X, nullptr, options);
     else
       trifactor::lu_inverse(q, factor, pivots.data(), X, nullptr, options);
-    q.sync();
   };
   // The peer inverts in place: a copy of the factor, in its memory, is its operand.
   const OnHost<T> factor_on_host(q, bench.host, factor.data, n * n);
@@ -168,7 +166,7 @@ Row bench_inverse(Bench& bench, index_t n) {
   if (peer) {
     peers.emplace(peer->queue(), bench.host, factor_on_host.data(), n * n);
     theirs = {[&, call = peer->cholesky_inverse(uplo, n)] { call(square(peers->buffer(0), n)); },
-              [&] { peers->restore(0); }};
+              [&] { peers->restore(0); }, &peer->queue()};
   }
   Row row = start_row(bench, scalar_name<T>, n);
   row.method = o.method;
@@ -176,7 +174,7 @@ Row bench_inverse(Bench& bench, index_t n) {
   row.flops = inverse_flops<T>(by_cholesky, double(n));
   row.columns = double(n);
   if (peer) row.peer = peer->name();
-  measure_row(o, row, {invert, [] {}}, theirs);
+  measure_row(o, row, {invert, {}, &q}, theirs);
   if (peer) peer->check();
 
   invert();

@@ -14,24 +14,6 @@
 #include <optional>
 
 namespace program {
-namespace {
-
-/// Where the items of both buffers of some operands begin, in the queue's memory.
-template <Scalar T>
-struct Starts {
-  Starts(Queue& queue, Queue& host, const Operands<T>& operands, index_t n, index_t count) {
-    std::vector<T*> items(static_cast<std::size_t>(count));
-    for (int k = 0; k < 2; ++k) {
-      for (index_t i = 0; i < count; ++i) items[std::size_t(i)] = operands.buffer(k) + i * n * n;
-      pointers[k] = Buffer<T*>(queue, count);
-      trifactor::copy(host, static_cast<T* const*>(items.data()), queue, pointers[k].data(), count);
-    }
-  }
-  Buffer<T*> pointers[2];
-};
-
-}  // namespace
-
 template <Scalar T>
 Row bench_lu_batch(Bench& bench, index_t n) {
   const BenchOptions& o = bench.options;
@@ -43,7 +25,7 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   Buffer<T> A(total);
   fill_random(MatrixView<T>{A.data(), n, n * count, n}, o.seed);
   Operands<T> operands(q, bench.host, A.data(), total);
-  const Starts<T> starts(q, bench.host, operands, n, count);
+  const Starts<T> starts(q, bench.host, operands, n * n, count);
   Buffer<int> info(q, count), pivots(q, n * count);
 
   const auto peer = make_peer<T>(bench);
@@ -52,7 +34,7 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   std::optional<Starts<T>> apart_starts;
   if (elsewhere) {
     apart.emplace(peer->queue(), bench.host, A.data(), total);
-    apart_starts.emplace(peer->queue(), bench.host, *apart, n, count);
+    apart_starts.emplace(peer->queue(), bench.host, *apart, n * n, count);
   }
   Turn<T> ours(operands), peers(elsewhere ? *apart : operands);
   const Starts<T>& peers_starts = elsewhere ? *apart_starts : starts;
@@ -64,12 +46,11 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   q.reserve(with_view([&](auto view) { return trifactor::lu_scratch(q, view, options); }));
   const auto factor = [&] {
     with_view([&](auto view) { trifactor::lu(q, view, pivots.data(), info.data(), options); });
-    q.sync();
   };
   Contender theirs;
   if (peer)
     theirs = {[&, call = peer->lu_batch(n, count)] { call(peers_starts.pointers[peers.index()].data()); },
-              [&] { peers.restore(); }};
+              [&] { peers.restore(); }, &peer->queue()};
 
   Row row = start_row(bench, scalar_name<T>, n);
   row.kind = o.kind;
@@ -77,7 +58,7 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   row.count = count;
   row.flops = lu_flops<T>(double(n)) * double(count), row.columns = double(n) * double(count);
   if (peer) row.peer = peer->name();
-  measure_row(o, row, {factor, [&] { ours.restore(); }}, theirs);
+  measure_row(o, row, {factor, [&] { ours.restore(); }, &q}, theirs);
   if (peer) peer->check();
 
   ours.restore(), factor();

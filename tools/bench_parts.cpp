@@ -55,9 +55,8 @@ void bench_update(Bench& bench, index_t n, index_t nb, const std::function<void(
       row.columns = double(std::min(last, n) - first);
       const auto update = [&] {
         trifactor::inspect::cholesky_updates(q, o.triangle(), L.view(), C.view(), first, last, tuning);
-        q.sync();
       };
-      measure_row(o, row, {update}, {});
+      measure_row(o, row, {update, {}, &q}, {});
       take(row);
     };
     if (!o.each) measure_steps(0, n);
@@ -66,12 +65,15 @@ void bench_update(Bench& bench, index_t n, index_t nb, const std::function<void(
 }
 
 template <Scalar T>
-Row bench_tile(Bench& bench, index_t n, index_t leaf) {
+Row bench_tile(Bench& bench, index_t n, index_t leaf, const std::string& form, index_t ib) {
   const BenchOptions& o = bench.options;
   Queue& q = bench.queue;
   const Uplo uplo = o.triangle();
   const index_t count = tiles_in_a_run<T>(n), size = n * n;
-  const std::string tuning = joined_tuning(o.tuning, fmt::format("whole=0 persistent=0 nb={} leaf={}", n, leaf));
+  const bool steps = form == "exclusive";
+  const std::string tuning =
+      joined_tuning(o.tuning, fmt::format("whole=0 persistent=0 nb={} leaf={} tile={}", n, leaf, form) +
+                                  (steps ? fmt::format(" ib={}", ib) : ""));
   require_copies<T>(3.1 * double(count), n);
   Matrix<T> A(n, n * count);
   for (index_t i = 0; i < count; ++i) fill_positive_definite(A.view().block(0, i * n, n, n), o.seed + std::uint64_t(i));
@@ -83,14 +85,15 @@ Row bench_tile(Bench& bench, index_t n, index_t leaf) {
   const auto factor = [&] {
     for (index_t i = 0; i < count; ++i)
       trifactor::cholesky(q, uplo, square(turn.data() + i * size, n), info.data() + i, options);
-    q.sync();
   };
   Row row = start_row(bench, scalar_name<T>, n);
-  row.uplo = o.uplo, row.tuning = tuning, row.leaf = leaf;
+  row.uplo = o.uplo, row.tuning = tuning, row.leaf = leaf, row.form = form;
+  if (steps) row.ib = ib;
   row.flops = cholesky_flops<T>(double(n));
   row.columns = double(n);
-  measure_row(o, row, {factor, [&] { turn.restore(); }}, {});
+  measure_row(o, row, {factor, [&] { turn.restore(); }, &q}, {});
   row.seconds /= double(count);
+  if (row.host_seconds) *row.host_seconds /= double(count);
   if (row.joules) *row.joules /= double(count);
 
   turn.restore(), factor();
@@ -102,7 +105,7 @@ Row bench_tile(Bench& bench, index_t n, index_t leaf) {
 
 #define TRIFACTOR_BENCH_PARTS(T)                                                                        \
   template void bench_update<T>(Bench&, index_t, index_t, const std::function<void(const Row&)>& take); \
-  template Row bench_tile<T>(Bench&, index_t, index_t);
+  template Row bench_tile<T>(Bench&, index_t, index_t, const std::string&, index_t);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_BENCH_PARTS)
 
 }  // namespace program

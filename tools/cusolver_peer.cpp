@@ -67,6 +67,32 @@ cublasStatus_t getrf_batched(cublasHandle_t handle, int n, std::complex<double>*
   return cublasZgetrfBatched(handle, n, reinterpret_cast<cuDoubleComplex* const*>(A), n, pivots, info, count);
 }
 
+/// X := op(triangle of A)^-1 X
+cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
+                            float* const* A, float* const* X, int count) {
+  const float one = 1;
+  return cublasStrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A, m, X, m, count);
+}
+cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
+                            double* const* A, double* const* X, int count) {
+  const double one = 1;
+  return cublasDtrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A, m, X, m, count);
+}
+cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
+                            std::complex<float>* const* A, std::complex<float>* const* X, int count) {
+  const cuComplex one{1, 0};
+  return cublasCtrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one,
+                            reinterpret_cast<cuComplex* const*>(A), m, reinterpret_cast<cuComplex* const*>(X), m,
+                            count);
+}
+cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
+                            std::complex<double>* const* A, std::complex<double>* const* X, int count) {
+  const cuDoubleComplex one{1, 0};
+  return cublasZtrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one,
+                            reinterpret_cast<cuDoubleComplex* const*>(A), m,
+                            reinterpret_cast<cuDoubleComplex* const*>(X), m, count);
+}
+
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const float*) {
   int size = 0;
   require(cusolverDnSpotri_bufferSize(handle, fill, n, static_cast<float*>(nullptr), n, &size), "potri_bufferSize");
@@ -113,6 +139,7 @@ class CusolverPeer final : public Peer<T> {
   using typename Peer<T>::OnMatrix;
   using typename Peer<T>::OnSides;
   using typename Peer<T>::OnItems;
+  using typename Peer<T>::OnItemSides;
   using typename Peer<T>::FreshItems;
 
   explicit CusolverPeer(Queue& queue) : queue_(queue), info_(queue, 1) {
@@ -141,7 +168,6 @@ class CusolverPeer final : public Peer<T> {
       require(cusolverDnXpotrf(handle_, parameters_, fill, A.rows, type, A.data, A.ld, type, on_device_.data(),
                                std::size_t(on_device_.size()), on_host_.data(), on_host_.size(), info_.data()),
               "Xpotrf");
-      queue_.sync();
     };
   }
 
@@ -156,7 +182,6 @@ class CusolverPeer final : public Peer<T> {
                                on_device_.data(), std::size_t(on_device_.size()), on_host_.data(), on_host_.size(),
                                info_.data()),
               "Xgetrf");
-      queue_.sync();
     };
   }
 
@@ -165,7 +190,6 @@ class CusolverPeer final : public Peer<T> {
       require(cusolverDnXpotrs(handle_, parameters_, fill, L.rows, X.cols, type, L.data, L.ld, type, X.data, X.ld,
                                info_.data()),
               "Xpotrs");
-      queue_.sync();
     };
   }
 
@@ -174,7 +198,6 @@ class CusolverPeer final : public Peer<T> {
       require(cusolverDnXgetrs(handle_, parameters_, CUBLAS_OP_N, LU.rows, X.cols, type, LU.data, LU.ld, pivots_.data(),
                                type, X.data, X.ld, info_.data()),
               "Xgetrs");
-      queue_.sync();
     };
   }
 
@@ -185,7 +208,6 @@ class CusolverPeer final : public Peer<T> {
     return [this, fill, size](MatrixView<T> L) {
       require(potri(handle_, fill, int(L.rows), L.data, reinterpret_cast<T*>(on_device_.data()), size, info_.data()),
               "potri");
-      queue_.sync();
     };
   }
 
@@ -195,18 +217,25 @@ class CusolverPeer final : public Peer<T> {
     info_ = Buffer<int>(queue_, index_t(sizes.size()));
     return [this, fill = fill_mode(uplo), n = sizes[0], count = int(sizes.size())](T* const* items) {
       require(potrf_batched(handle_, fill, n, const_cast<T**>(items), info_.data(), count), "potrfBatched");
-      queue_.sync();
     };
   }
 
   OnItems lu_batch(index_t n, index_t count) override {
-    if (!blas_) require(cublasCreate(&blas_), "cublasCreate");
-    require(cublasSetStream(blas_, static_cast<cudaStream_t>(queue_.stream())), "cublasSetStream");
+    open_blas();
     info_ = Buffer<int>(queue_, count);
     batch_pivots_ = Buffer<int>(queue_, n * count);
     return [this, n, count](T* const* items) {
       require(getrf_batched(blas_, int(n), items, batch_pivots_.data(), info_.data(), int(count)), "getrfBatched");
-      queue_.sync();
+    };
+  }
+
+  OnItemSides cholesky_solve_batch(Uplo uplo, index_t n, index_t columns, index_t count) override {
+    open_blas();
+    const auto first = uplo == Uplo::Lower ? CUBLAS_OP_N : CUBLAS_OP_C,
+               second = uplo == Uplo::Lower ? CUBLAS_OP_C : CUBLAS_OP_N;
+    return [=, this, fill = fill_mode(uplo)](T* const* factors, T* const* X) {
+      for (const auto op : {first, second})
+        require(trsm_batched(blas_, fill, op, int(n), int(columns), factors, X, int(count)), "trsmBatched");
     };
   }
 
@@ -220,6 +249,11 @@ class CusolverPeer final : public Peer<T> {
 
  private:
   static constexpr cudaDataType type = data_type<T>;
+
+  void open_blas() {
+    if (!blas_) require(cublasCreate(&blas_), "cublasCreate");
+    require(cublasSetStream(blas_, static_cast<cudaStream_t>(queue_.stream())), "cublasSetStream");
+  }
 
   void make_workspace(std::size_t device_bytes, std::size_t host_bytes) {
     on_device_ = Buffer<char>(queue_, index_t(device_bytes));

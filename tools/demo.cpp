@@ -137,7 +137,7 @@ class Demo {
 
   void show(const char* what, Systems& s, double factor_flops, const std::function<void()>& work) {
     s.upload();
-    const trifactor::Contender contender{[&] { work(), queue_.sync(); }, [&] { s.restore(); }};
+    const trifactor::Contender contender{work, [&] { s.restore(); }, &queue_};
     const auto m = trifactor::measure(contender, {.min_runs = 3, .max_seconds = 1, .energy_seconds = 0.5});
     s.restore(), work(), queue_.sync();
     const double ratio = s.ratio(), flops = factor_flops + solve_flops<Real>(double(s.n), 1) * double(s.count);

@@ -104,6 +104,7 @@ class LapackPeer final : public Peer<T> {
   using typename Peer<T>::OnMatrix;
   using typename Peer<T>::OnSides;
   using typename Peer<T>::OnItems;
+  using typename Peer<T>::OnItemSides;
   using typename Peer<T>::FreshItems;
 
   const char* name() const override { return "lapack"; }
@@ -156,6 +157,17 @@ class LapackPeer final : public Peer<T> {
 #pragma omp parallel for schedule(dynamic, 16) reduction(max : worst)
       for (index_t i = 0; i < count; ++i)
         worst = std::max(worst, getrf(int(n), items[i], pivots_.data() + i * n));
+      info_ = worst;
+    };
+  }
+
+  OnItemSides cholesky_solve_batch(Uplo uplo, index_t n, index_t columns, index_t count) override {
+    return [this, side = letter(uplo), n, columns, count](T* const* factors, T* const* X) {
+      const SerialBlas serial;
+      int worst = 0;
+#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
+      for (index_t i = 0; i < count; ++i)
+        worst = std::max(worst, potrs(side, int(n), int(columns), factors[i], X[i]));
       info_ = worst;
     };
   }

@@ -17,7 +17,7 @@ using trifactor::Scalar;
 using trifactor::Uplo;
 
 /// The peer's routines in the memory of its queue. Each function makes the workspace for one shape and returns the
-/// call, which only computes and returns when the work is complete. check() throws when the last call of this peer
+/// call, which only computes; on a CUDA queue it only enqueues. check() throws when the last call of this peer
 /// failed.
 template <Scalar T>
 class Peer {
@@ -25,6 +25,7 @@ class Peer {
   using OnMatrix = std::function<void(MatrixView<T> A)>;  // factors A in place
   using OnSides = std::function<void(MatrixView<T> factor, MatrixView<T> X)>;
   using OnItems = std::function<void(T* const* items)>;  // pointers in the queue's memory, ld = size
+  using OnItemSides = std::function<void(T* const* factors, T* const* X)>;
   using FreshItems = std::function<T* const*()>;         // items that a trial may destroy
 
   virtual ~Peer() = default;
@@ -38,6 +39,7 @@ class Peer {
   /// Items of the given sizes; empty where the peer has no routine for them.
   virtual OnItems cholesky_batch(Uplo, const std::vector<int>& sizes, const FreshItems& fresh) = 0;
   virtual OnItems lu_batch(index_t n, index_t count) = 0;  // of square items
+  virtual OnItemSides cholesky_solve_batch(Uplo, index_t n, index_t columns, index_t count) = 0;
   virtual void check() = 0;
 };
 

@@ -39,7 +39,7 @@ double us_per_column(const Row& r) { return r.columns > 0 ? r.seconds / r.column
 
 std::vector<TableField> table_fields(Columns columns) {
   using R = const Row&;
-  const bool batch = columns == Columns::Batch || columns == Columns::Ragged;
+  const bool batch = columns == Columns::Batch || columns == Columns::SolveBatch || columns == Columns::Ragged;
   const bool part = columns == Columns::Update || columns == Columns::Tile;  // of a factorization: it has no peer
   if (columns == Columns::Sparse)
     return {{{"matrix", 14, true}, [](R r) { return cell("{}", r.matrix); }},
@@ -62,13 +62,16 @@ std::vector<TableField> table_fields(Columns columns) {
   const auto add = [&](bool wanted, std::initializer_list<TableField> fields) {
     if (wanted) f.insert(f.end(), fields);
   };
-  add(columns == Columns::Solve, {{{"rhs", 5}, [](R r) { return cell("{}", r.nrhs); }}});
+  add(columns == Columns::Solve || columns == Columns::SolveBatch,
+      {{{"rhs", 5}, [](R r) { return cell("{}", r.nrhs); }}});
   add(batch, {{{"count", 7}, [](R r) { return fmt::format("{}", r.count); }},
               {{"kind", 8, true}, [](R r) { return cell("{}", r.kind); }}});
   add(columns == Columns::Update, {{{"looking", 7, true}, [](R r) { return cell("{}", r.looking); }},
                                    {{"nb", 5}, [](R r) { return cell("{}", r.nb); }},
                                    {{"from", 6}, [](R r) { return cell("{}", r.first); }}});
-  add(columns == Columns::Tile, {{{"leaf", 6}, [](R r) { return cell("{}", r.leaf); }}});
+  add(columns == Columns::Tile, {{{"leaf", 6}, [](R r) { return cell("{}", r.leaf); }},
+                                 {{"form", 9, true}, [](R r) { return cell("{}", r.form); }},
+                                 {{"ib", 4}, [](R r) { return cell("{}", r.ib); }}});
   add(true, {{{"device", 6, true}, [](R r) { return r.device; }},
              {{"mode", 12, true}, [](R r) { return r.mode; }},
              {{"ms", 10}, [](R r) { return fmt::format("{:.4f}", r.seconds * 1e3); }},
@@ -76,6 +79,7 @@ std::vector<TableField> table_fields(Columns columns) {
   add(columns == Columns::Update, {{{"Tflop/s", 9}, [](R r) { return fmt::format("{:.4f}", gflops(r) * 1e-3); }}});
   add(columns != Columns::Update, {{{"Gflop/s", 9}, [](R r) { return fmt::format("{:.2f}", gflops(r)); }},
                                    {{"us/column", 9}, [](R r) { return fmt::format("{:.4f}", us_per_column(r)); }}});
+  add(batch, {{{"host us", 7}, [](R r) { return cell("{:.1f}", scaled(r.host_seconds, 1e6)); }}});
   add(batch, {{{"of copy %", 9}, [](R r) { return cell("{:.1f}", scaled(part_of_copy(r), 100)); }}});
   add(!part, {{{"peer", 8, true}, [](R r) { return cell("{}", r.peer); }},
               {{"peer ms", 10}, [](R r) { return cell("{:.4f}", scaled(r.peer_seconds, 1e3)); }},
@@ -83,6 +87,7 @@ std::vector<TableField> table_fields(Columns columns) {
   add(columns != Columns::Update, {{{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}});
   add(true, {{{"joules", 8}, [](R r) { return cell("{:.3g}", r.joules); }},
              {{"Gflop/s/W", 9}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.joules)); }}});
+  add(!part, {{{"peer's", 6}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.peer_joules)); }}});
   add(columns == Columns::Ragged,
       {{{"fixed-size sum ms", 17}, [](R r) { return cell("{:.4f}", scaled(r.fixed_sum_seconds, 1e3)); }},
        {{"ratio to it", 11}, [](R r) { return cell("{:.3f}", quotient(r.fixed_sum_seconds, r.seconds)); }}});
@@ -111,6 +116,7 @@ void print_json(const Row& r, bool ragged) {
                               {"tuning", or_null(r.tuning)},
                               {"seconds", r.seconds},
                               {"spread", r.spread},
+                              {"host_us", or_null(scaled(r.host_seconds, 1e6))},
                               {"runs", r.runs},
                               {"gflops", gflops(r)},
                               {"us_per_column", us_per_column(r)},
@@ -122,10 +128,13 @@ void print_json(const Row& r, bool ragged) {
                               {"joules", or_null(r.joules)},
                               {"peer_joules", or_null(r.peer_joules)},
                               {"gflops_per_watt", or_null(gflops_per_watt(r, r.joules))},
-                              {"peer_gflops_per_watt", or_null(gflops_per_watt(r, r.peer_joules))}};
+                              {"peer_gflops_per_watt", or_null(gflops_per_watt(r, r.peer_joules))},
+                              {"energy_seconds", r.energy_seconds},
+                              {"peer_energy_seconds", r.peer_energy_seconds}};
   if (r.looking) j.update({{"looking", *r.looking}, {"nb", or_null(r.nb)}, {"first", or_null(r.first)}});
-  if (r.leaf) j["leaf"] = *r.leaf;
-  if (r.bytes) j.update({{"bytes", *r.bytes}, {"copy_rate", or_null(r.copy_rate)}, {"part_of_copy", or_null(part_of_copy(r))}});
+  if (r.leaf) j.update({{"leaf", *r.leaf}, {"form", or_null(r.form)}, {"ib", or_null(r.ib)}});
+  if (r.bytes)
+    j.update({{"bytes", *r.bytes}, {"copy_rate", or_null(r.copy_rate)}, {"part_of_copy", or_null(part_of_copy(r))}});
   if (r.phase)
     j.update({{"matrix", or_null(r.matrix)},
               {"phase", *r.phase},

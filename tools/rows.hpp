@@ -15,14 +15,17 @@ struct Row {
   std::int64_t n = 0, count = 1;
   std::optional<std::int64_t> nrhs;
   std::optional<std::string> looking;                  // of an update
-  std::optional<std::int64_t> nb, first, leaf;         // of an update and its one step; of a tile
+  std::optional<std::int64_t> nb, first, leaf, ib;     // of an update and its one step; of a tile
+  std::optional<std::string> form;                     // of a tile
   std::optional<std::string> matrix, phase, ordering;  // of a sparse factorization
   std::optional<std::int64_t> entries, factor_nonzeros;
   std::uint64_t seed = 0;
 
   double seconds = 0, spread = 0, flops = 0, columns = 0;  // of the whole call
   int runs = 0;
+  std::optional<double> host_seconds;  // until the call returned, where it enqueues
   std::optional<double> joules;
+  double energy_seconds = 0, peer_energy_seconds = 0;  // for which the sensors were watched; 0: joules are not known
   std::optional<std::string> peer;
   std::optional<double> peer_seconds, peer_spread, peer_joules;
   std::optional<double> residual;  // nothing where no result is made
@@ -42,7 +45,7 @@ struct TableField {
 /// Prints rows as they arrive.
 class RowPrinter {
  public:
-  enum class Columns { Dense, Solve, Batch, Ragged, Update, Tile, Sparse };
+  enum class Columns { Dense, Solve, Batch, SolveBatch, Ragged, Update, Tile, Sparse };
 
   RowPrinter(bool json, Columns columns);
   void print(const Row&);

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
 
 namespace program {
 namespace {
@@ -37,15 +38,14 @@ std::string shape_of(const Operation& o) {
   return o.depth > 0 ? fmt::format("{} x {} x {}", o.rows, o.cols, o.depth) : fmt::format("{} x {}", o.rows, o.cols);
 }
 
-/// The lanes in which something was done, the main lane first.
+/// The lanes in which something was done, the main lane first; then blocks inside a kernel.
 std::vector<std::string> lanes_of(const std::vector<Operation>& operations) {
+  std::set<std::string> found;
+  for (const Operation& o : operations) found.insert(o.lane);
   std::vector<std::string> lanes;
   for (const char* lane : {"main lane", "side lane", "CPU"})
-    for (const Operation& o : operations)
-      if (o.lane == lane) {
-        lanes.emplace_back(lane);
-        break;
-      }
+    if (found.erase(lane) > 0) lanes.emplace_back(lane);
+  lanes.insert(lanes.end(), found.begin(), found.end());
   return lanes;
 }
 

@@ -12,14 +12,15 @@ namespace trifactor::inspect {
 
 /// One operation of an engine.
 struct Operation {
-  std::string lane;             // "main lane" and "side lane" of a CUDA queue; "CPU"
+  std::string lane;             // "main lane" and "side lane" of a CUDA queue; "CPU"; "chain" and "worker 1" inside a kernel
   std::string name;             // "gemm"
   index_t rows, cols, depth;    // of what it writes; the inner extent of a product, or 0
   double begin, end;            // seconds since the recording began
 };
 
 /// The operations of a queue's engine and, for hybrid panels, of its CPU, from here on. On CUDA an event stands before
-/// and after each operation: none waits for anything because of that, but each takes a microsecond or two longer.
+/// and after each operation: none waits for anything because of that, but each takes a microsecond or two longer. Inside
+/// the persistent kernel, the chain and eight other blocks note when they begin and end a piece.
 class TRIFACTOR_API Recording {
  public:
   explicit Recording(Queue&);

@@ -2,6 +2,7 @@
 #include <api/check.hpp>
 #include <api/queue_state.hpp>
 
+#include <chrono>
 #include <cstring>
 #include <limits>
 
@@ -23,6 +24,13 @@ std::shared_ptr<QueueState> cuda_state(void*, bool, int) {
   throw DeviceFault("no CUDA device: this library was built without CUDA");
 }
 #endif
+
+double host_seconds_of(const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 std::shared_ptr<QueueState> host_state(int threads) {
   auto state = std::make_shared<QueueState>(threads);
@@ -52,11 +60,15 @@ void Queue::reserve(std::size_t bytes) {
 void Queue::sync() {
   if (state_->cuda) state_->cuda->sync();
 }
+double Queue::seconds_of(const std::function<void()>& work) {
+  return state_->cuda ? state_->cuda->seconds_of(work) : host_seconds_of(work);
+}
 bool Queue::is_cuda() const noexcept { return state_->cuda != nullptr; }
 int Queue::device() const noexcept { return state_->cuda ? state_->cuda->device() : -1; }
 void* Queue::stream() const noexcept { return state_->cuda ? state_->cuda->stream() : nullptr; }
 #else
 void Queue::sync() {}
+double Queue::seconds_of(const std::function<void()>& work) { return host_seconds_of(work); }
 bool Queue::is_cuda() const noexcept { return false; }
 int Queue::device() const noexcept { return -1; }
 void* Queue::stream() const noexcept { return nullptr; }

@@ -50,6 +50,12 @@ struct Items {
     w.is_flipped = !is_flipped;
     return w;
   }
+  /// Item b of a strided batch as a batch of one.
+  TF_HD Items one(index_t b) const {
+    Items w = *this;
+    w.base += b * stride, w.count = 1;
+    return w;
+  }
   /// Item b's part of the window.
   TF_HD Tile<T> item(index_t b) const {
     T* data = pointers ? pointers[b] : base + b * stride;

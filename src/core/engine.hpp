@@ -28,6 +28,14 @@ struct Shape {
 };
 inline constexpr Shape lower{true, false}, upper{false, false}, unit_lower{true, true}, unit_upper{false, true};
 
+/// Inverses of the diagonal blocks of a triangle, of each item `size` entries, and where a solve with them begins.
+template <class T>
+struct Inverses {
+  const T* data;
+  index_t edge, size;
+  index_t first = 0;  // row and column, a multiple of the edge
+};
+
 /// The places that an item's lower triangle takes where it is kept: column by column, without gaps.
 template <class T> TF_HD index_t lower_size(const Items<T>& A) { return A.rows * (A.rows + 1) / 2; }
 /// What shifts of a diagonal are relative to: its largest modulus, or 1 where that is zero or not a number.
@@ -42,7 +50,7 @@ template <class E, class T>
 concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, Shape shape, int* info, const int* read_info,
                              Pivots<int> pivots, Pivots<const int> read_pivots, index_t k, Real<T>* real_out, T* out, const T* read_out,
                              const CholeskyTuning& cholesky_tuning, const LuTuning& lu_tuning, const SolveTuning& solve_tuning,
-                             Real<T> shift, double* shifts, bool flag) {
+                             Real<T> shift, double* shifts, bool flag, const Inverses<T>& inverses) {
   // Scratch memory. While arena().planning(), operations take what they need and do nothing else.
   { e.arena() } -> std::same_as<Arena&>;
 
@@ -79,13 +87,13 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // when it was done. With `flag`, B := op^-H op^-1 B.
   { e.trsm_whole(shape, op, A, flag, read_info, solve_tuning) } -> std::same_as<bool>;
   // The order of the diagonal blocks that the engine inverts to solve with this triangle for B; 0 where it does not.
-  // inverses_size(op) is how many entries the inverses take; they serve the transpose of the triangle too.
+  // inverses_size(op, edge) is how many entries the inverses take; they serve the transpose of the triangle too.
   { e.inverse_edge(op, A, solve_tuning) } -> std::same_as<index_t>;
-  { e.inverses_size(op) } -> std::same_as<index_t>;
-  e.invert_blocks(shape, op, out);
-  // B := op^-1 B with these inverses: trsm_inverted(shape, op, inverses, first, B, info), where op begins at row and
+  { e.inverses_size(op, k) } -> std::same_as<index_t>;
+  e.invert_blocks(shape, op, k, out, read_info);
+  // B := op^-1 B with these inverses: trsm_inverted(shape, op, {out, edge, size, first}, B, info), where op begins at row and
   // column `first` of the triangle that was inverted, a multiple of the edge. The largest order of op that it takes.
-  e.trsm_inverted(shape, op, read_out, k, A, read_info);
+  e.trsm_inverted(shape, op, inverses, A, read_info);
   { e.inverted_limit() } -> std::same_as<index_t>;
   // C -= op op'
   e.gemm(op, op, A, read_info);

@@ -6,6 +6,7 @@
 namespace trifactor::core {
 
 enum class Looking { Left, Right };
+enum class TileForm { Inclusive, Exclusive };
 
 struct CholeskyTuning {
   index_t whole = 64;         // up to this order an item is one engine operation: LAPACK, or one launch
@@ -18,6 +19,9 @@ struct CholeskyTuning {
   index_t interleaved = 0;    // host: up to this order, items are factored side by side in SIMD lanes
   index_t nb = 256;           // width of a block column
   index_t leaf = 64;          // the diagonal tile is halved down to this order
+  TileForm tile = TileForm::Inclusive;  // then one operation, or steps of `ib` columns, a launch for each part of a step
+  index_t ib = 32;
+  index_t separate = 2147483647;  // strided batches: rank-k updates from this order on are an operation for each item
   Looking looking = Looking::Right;
 };
 
@@ -31,6 +35,7 @@ struct SolveTuning {
   index_t few = 8;            // CUDA: up to so many right-hand sides, one launch solves with one triangle
   index_t fused = 128;        // CUDA: up to so many, one launch solves with small Cholesky factors of a batch
   index_t invert = 64;        // CUDA: triangles above this order are solved with inverted diagonal blocks
+  index_t tri_nb = 0;         // CUDA: order of those blocks in a batch, 16, 32 or 64; 0: a batch is solved without them
   index_t nb = 256;           // rows that are solved between two products, with inverted blocks
   index_t halve = 2048;       // triangles above this order are halved first, so that the products are deep
   index_t columns = 512;      // width of a block column of an inverse

@@ -262,11 +262,8 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   }
   if (A.pointers || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
   set_path("persistent");
-  for (index_t b = 0; b < A.count; ++b) {  // one after the other: each fills the device
-    Items<T> one = A;
-    one.base += b * A.stride, one.count = 1;
-    cholesky_persistent(one, A.rows >= tuning.squares, true, info + b, 0);
-  }
+  for (index_t b = 0; b < A.count; ++b)  // one after the other: each fills the device
+    cholesky_persistent(A.one(b), A.rows >= tuning.squares, true, info + b, 0);
   return true;
 }
 template <class T>
@@ -299,9 +296,10 @@ template <class T>
 void CudaEngine::cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first) {
   auto entries = arena().take<T>(persistent_entry_count<T>(A.rows));
   if (arena().planning()) return;
+  const auto marks = static_cast<Mark*>(trace() ? take_marks(persistent_mark_count<T>(A.rows)) : nullptr);
   const Traced traced(*this, "cholesky_persistent", A.rows, A.cols);
   launch_persistent(stream_, multiprocessors_, A, squares, resets, info, first, entries.data(),
-                    static_cast<int*>(flags_));
+                    static_cast<int*>(flags_), marks);
 }
 template <class T>
 bool CudaEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {

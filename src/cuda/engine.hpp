@@ -6,6 +6,7 @@
 #include <core/trace.hpp>
 #include <trifactor/info.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,8 @@ class CudaEngine {
   std::string_view architecture() const { return architecture_; }
   bool capturing() const;
   void sync();
+  /// Seconds between an event before what work() enqueues and one after it.
+  double seconds_of(const std::function<void()>& work);
 
   void* allocate(std::size_t bytes);
   void deallocate(void*) noexcept;
@@ -80,11 +83,11 @@ class CudaEngine {
   template <class T>
   index_t inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning&) const;
   template <class T>
-  index_t inverses_size(const Operand<T>& A) const;
+  index_t inverses_size(const Operand<T>& A, index_t edge) const;
   template <class T>
-  void invert_blocks(Shape, Operand<T> A, T* inverses);
+  void invert_blocks(Shape, Operand<T> A, index_t edge, T* inverses, const int* info);
   template <class T>
-  void trsm_inverted(Shape, Operand<T> A, const T* inverses, index_t first, Items<T> B, const int* info);
+  void trsm_inverted(Shape, Operand<T> A, const Inverses<T>&, Items<T> B, const int* info);
   index_t inverted_limit() const;
   template <class T>
   void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
@@ -162,6 +165,14 @@ class CudaEngine {
   Moment moment() const noexcept;
 
  private:
+  /// Marks inside the kernel that the next span of the trace is for, zero at first.
+  struct MarkedSpan {
+    std::size_t span;
+    void* marks;
+    index_t count;
+  };
+  void* take_marks(index_t count);
+  void add_marks(Trace&, const MarkedSpan&);
   template <class T>
   void cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first);
   explicit CudaEngine(CudaEngine& main);  // its side lane
@@ -182,6 +193,7 @@ class CudaEngine {
   std::unique_ptr<CudaEngine> side_;  // of the main lane
   Trace* trace_ = nullptr;            // of the main lane
   Moment trace_start_;
+  std::vector<MarkedSpan> marked_;    // of the main lane
 };
 
 }  // namespace trifactor::cuda

@@ -25,16 +25,26 @@ void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B,
 template <class T>
 void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info);
 
+/// For traces: when a block of the persistent grid worked on what, by the device's clock in nanoseconds; begin is 0 where
+/// nothing was noted. A step of the chain, which is block 0, or a piece, in either case square, with so many columns to its
+/// left.
+struct Mark {
+  unsigned long long begin, end;
+  int block, edge, depth;
+};
+
 // kernels/persistent.cuh: one matrix. Wants so many entries of scratch memory, so many flags, which must be zero and are so
 // again afterwards, and a device that runs cooperative launches. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0,
-// first.
+// first. `marks` may be null.
 template <class T>
 index_t persistent_entry_count(index_t n);
 template <class T>
 index_t persistent_flag_count(index_t n);
 template <class T>
+index_t persistent_mark_count(index_t n);
+template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
-                       index_t first, T* entries, int* flags);
+                       index_t first, T* entries, int* flags, Mark* marks);
 
 // kernels/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory
@@ -56,16 +66,16 @@ template <class T>
 void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, bool twice, const int* info,
                   void* scratch);
 
-// kernels/inverted.cuh: the inverses of the diagonal blocks of one strided triangle, and a solve with them.
+// kernels/inverted.cuh: the inverses of the diagonal blocks of triangles, and a solve with them. The edge of a block is
+// inverse_edge, or in a batch also 16 or 32.
 template <class T>
 inline constexpr index_t inverse_edge = sizeof(T) > 8 ? 32 : 64;
-template <class T>
-inline constexpr index_t inverse_block_size = inverse_edge<T>*(inverse_edge<T> + 1);  // entries, with a line for a mark
+TF_HD constexpr index_t inverse_block_size(index_t edge) { return edge * (edge + 1); }  // entries, with a line for a mark
 inline constexpr index_t inverted_limit = 256;  // order of the triangle, so that strips of B fit in shared memory
 template <class T>
-void launch_invert_blocks(void* stream, Shape, Operand<T> A, T* inverses);
+void launch_invert_blocks(void* stream, Shape, Operand<T> A, index_t edge, T* inverses, const int* info);
 template <class T>
-void launch_inverted(void* stream, int multiprocessors, Shape, Operand<T> A, const T* inverses, Items<T> B,
+void launch_inverted(void* stream, int multiprocessors, Shape, Operand<T> A, const Inverses<T>&, Items<T> B,
                      const int* info);
 
 // kernels/update.cuh: C -= A B, or the lower triangle of it
@@ -132,6 +142,8 @@ template <class T>
 void launch_add(void* stream, index_t n, const T* r, T* x);
 
 // permutation.cu
+/// Keeps a stream busy for this long.
+void launch_pause(void* stream, int nanoseconds);
 void launch_take_retry(void* stream, index_t count, const int* retry, int* info);
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows);
 

@@ -1,4 +1,4 @@
-// Kernels without a scalar: the permutation that interchanges make, and what became of another try.
+// Kernels without a scalar: the permutation that interchanges make, what became of another try, and a pause.
 #include <cuda/kernels/launch.cuh>
 
 namespace trifactor::cuda {
@@ -41,7 +41,19 @@ __global__ void take_retry_kernel(index_t count, const int* retry, int* info) {
     if (retry[b] != not_tried) info[b] = retry[b];
 }
 
+__global__ void pause_kernel(int nanoseconds) {
+  const auto now = [] {
+    unsigned long long t;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+  };
+  for (const auto begin = now(); now() - begin < static_cast<unsigned long long>(nanoseconds);) {
+  }
+}
+
 }  // namespace
+
+void launch_pause(void* stream, int nanoseconds) { launch(stream, pause_kernel, 1, 1, 0, nanoseconds); }
 
 void launch_take_retry(void* stream, index_t count, const int* retry, int* info) {
   constexpr unsigned threads = 256;

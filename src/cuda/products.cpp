@@ -138,23 +138,26 @@ bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, c
 }
 template <class T>
 index_t CudaEngine::inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning& tuning) const {
-  const bool one = main_ == this && B.count == 1 && !B.pointers;
-  return one && A.items.rows > max(tuning.invert, cuda::inverse_edge<T>) ? cuda::inverse_edge<T> : 0;
+  constexpr index_t most = cuda::inverse_edge<T>;
+  if (main_ != this || A.items.rows <= max(tuning.invert, most)) return 0;
+  if (B.count == 1 && !B.pointers) return most;
+  return tuning.tri_nb == 0 ? 0 : tuning.tri_nb < 32 ? 16 : tuning.tri_nb < most ? 32 : most;
 }
 template <class T>
-index_t CudaEngine::inverses_size(const Operand<T>& A) const {
-  return ceil_div(A.items.rows, cuda::inverse_edge<T>) * inverse_block_size<T>;
+index_t CudaEngine::inverses_size(const Operand<T>& A, index_t edge) const {
+  return ceil_div(A.items.rows, edge) * inverse_block_size(edge);
 }
 template <class T>
-void CudaEngine::invert_blocks(Shape shape, Operand<T> A, T* inverses) {
-  if (!arena().planning()) launch_invert_blocks(stream_, shape, A, inverses);
-}
-template <class T>
-void CudaEngine::trsm_inverted(Shape shape, Operand<T> A, const T* inverses, index_t first, Items<T> B,
-                               const int* info) {
+void CudaEngine::invert_blocks(Shape shape, Operand<T> A, index_t edge, T* inverses, const int* info) {
   if (arena().planning()) return;
-  const index_t block = first / cuda::inverse_edge<T>;
-  launch_inverted(stream_, multiprocessors_, shape, A, inverses + block * inverse_block_size<T>, B, info);
+  const Traced traced(*this, "invert_blocks", A.items.rows, edge);
+  launch_invert_blocks(stream_, shape, A, edge, inverses, info);
+}
+template <class T>
+void CudaEngine::trsm_inverted(Shape shape, Operand<T> A, const Inverses<T>& inverses, Items<T> B, const int* info) {
+  if (arena().planning()) return;
+  const Traced traced(*this, "trsm_inverted", B.rows, B.cols, B.rows);
+  launch_inverted(stream_, multiprocessors_, shape, A, inverses, B, info);
 }
 index_t CudaEngine::inverted_limit() const { return cuda::inverted_limit; }
 
@@ -197,9 +200,9 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);                                 \
   template bool CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, bool, const int*, const SolveTuning&); \
   template index_t CudaEngine::inverse_edge<T>(const Operand<T>&, const Items<T>&, const SolveTuning&) const; \
-  template index_t CudaEngine::inverses_size<T>(const Operand<T>&) const;                                     \
-  template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*);                                          \
-  template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const T*, index_t, Items<T>, const int*);     \
+  template index_t CudaEngine::inverses_size<T>(const Operand<T>&, index_t) const;                            \
+  template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, index_t, T*, const int*);                     \
+  template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const Inverses<T>&, Items<T>, const int*);    \
   template bool CudaEngine::lu_solved_whole<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);      \
   template bool CudaEngine::lu_row_block<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);         \
   template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);                            \

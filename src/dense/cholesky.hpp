@@ -7,32 +7,55 @@
 
 namespace trifactor::dense {
 
-/// The diagonal tile, halved down to `leaf`.
+/// The diagonal tile from the left in steps of ib columns: the loop stands outside of the kernels.
 template <class T, EngineFor<T> E>
-void cholesky_tile(E& e, Items<T> A, int* info, index_t first, index_t leaf) {
+void cholesky_steps(E& e, Items<T> A, int* info, index_t first, index_t ib) {
+  for (index_t k = 0; k < A.rows; k += ib) {
+    const index_t w = min(ib, A.rows - k), k1 = k + w, rest = A.rows - k1;
+    auto A10 = A.block(k, 0, w, k), A11 = A.block(k, k, w, w);             // (w, k)     (w, w)
+    auto A20 = A.block(k1, 0, rest, k), A21 = A.block(k1, k, rest, w);     // (rest, k)  (rest, w)
+    e.herk(A10, A11, info);                                                // A11 -= A10 A10^H
+    e.gemm(plain(A20), hermitian(A10), A21, info);                         // A21 -= A20 A10^H
+    e.cholesky_tile(A11, info, first + k);                                 // A11 = L11 L11^H
+    trsm(e, lower, conjugate(A11), A21.flipped(), info);                   // A21 := A21 L11^-H
+  }
+}
+
+/// The diagonal tile, halved down to `leaf`; what is left is one operation, or steps of ib columns where ib > 0.
+template <class T, EngineFor<T> E>
+void cholesky_tile(E& e, Items<T> A, int* info, index_t first, index_t leaf, index_t ib) {
   const index_t n = A.rows;
-  if (n <= leaf) return e.cholesky_tile(A, info, first);
+  if (n <= leaf) return ib > 0 ? cholesky_steps(e, A, info, first, ib) : e.cholesky_tile(A, info, first);
   const index_t k = halve(n, leaf), rest = n - k;
   auto A11 = A.block(0, 0, k, k), A21 = A.block(k, 0, rest, k), A22 = A.block(k, k, rest, rest);
-  cholesky_tile(e, A11, info, first, leaf);                  // A11 = L11 L11^H
+  cholesky_tile(e, A11, info, first, leaf, ib);              // A11 = L11 L11^H
   trsm(e, lower, conjugate(A11), A21.flipped(), info);       // A21 := A21 L11^-H
   e.herk(A21, A22, info);                                    // A22 -= A21 A21^H
-  cholesky_tile(e, A22, info, first + k, leaf);              // A22 = L22 L22^H
+  cholesky_tile(e, A22, info, first + k, leaf, ib);          // A22 = L22 L22^H
+}
+
+/// C -= A A^H: one operation for all items, or one for each of large items, by turns in both lanes.
+template <class T, EngineFor<T> E>
+void herk(E& e, Items<T> A, Items<T> C, int* info, index_t separate) {
+  if (C.count == 1 || C.pointers || C.rows < separate) return e.herk(A, C, info);
+  e.fork();
+  for (index_t b = 0; b < C.count; ++b) (b % 2 == 0 ? e : e.side()).herk(A.one(b), C.one(b), info + b);
+  e.join();
 }
 
 /// Factors the lower triangle of A; info was reset. The panel of the next step hides behind the update of this one.
 template <class T, EngineFor<T> E, class Panel>
 void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, Panel& panel) {
-  const index_t n = A.rows, nb = tuning.nb;
+  const index_t n = A.rows, nb = tuning.nb, ib = tuning.tile == TileForm::Exclusive ? tuning.ib : 0;
   auto factor = [&](auto& engine, Items<T> tile, Pivots<int>, int* tile_info, index_t first) {
-    cholesky_tile(engine, tile, tile_info, first, min(panel.leaf(tuning.leaf), engine.tile_limit(tile)));
+    cholesky_tile(engine, tile, tile_info, first, min(panel.leaf(tuning.leaf), engine.tile_limit(tile)), ib);
   };
   if (tuning.looking == Looking::Left) {
     for (index_t k = 0; k < n; k += nb) {
       const index_t w = min(nb, n - k), k1 = k + w, rest = n - k1;
       auto A10 = A.block(k, 0, w, k), A11 = A.block(k, k, w, w);             // (w, k)     (w, w)
       auto A20 = A.block(k1, 0, rest, k), A21 = A.block(k1, k, rest, w);     // (rest, k)  (rest, w)
-      e.herk(A10, A11, info);                                                // A11 -= A10 A10^H
+      herk(e, A10, A11, info, tuning.separate);                              // A11 -= A10 A10^H
       panel.begin(A11, {}, info, k, factor);
       e.gemm(plain(A20), hermitian(A10), A21, info);                         // A21 -= A20 A10^H
       panel.end(A11, {}, info, k, factor);                              // A11 = L11 L11^H
@@ -49,10 +72,10 @@ void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning,
     trsm(e, lower, conjugate(A11), A21.flipped(), info);                     // A21 := A21 L11^-H
     auto P = A.block(k1, k, w, nb), Q = A.block(k2, k, n - k2, nb);          // the rows of the next tile, and those below
     next = A.block(k1, k1, w, w);
-    e.herk(P, next, info);                                                   // next -= P P^H
+    herk(e, P, next, info, tuning.separate);                                 // next -= P P^H
     panel.begin(next, {}, info, k1, factor);
     e.gemm(plain(Q), hermitian(P), A.block(k2, k1, n - k2, w), info);        // below next -= Q P^H
-    e.herk(Q, A.block(k2, k2, n - k2, n - k2), info);                        // the rest -= Q Q^H
+    herk(e, Q, A.block(k2, k2, n - k2, n - k2), info, tuning.separate);      // the rest -= Q Q^H
     panel.end(next, {}, info, k1, factor);                              // next = L L^H
   }
 }
@@ -106,7 +129,9 @@ void cholesky_hybrid(E& e, H& host, Items<T> A, int* info, const CholeskyTuning&
   set_path("blocked ", tuning.looking == Looking::Left ? "left hybrid" : "right hybrid");
   const index_t w = min(tuning.nb, A.rows);
   HybridPanel<E, H, T> panel(e, host, w * w, 0);
-  cholesky_blocked(e, A, info, tuning, panel);
+  CholeskyTuning on_host = tuning;
+  on_host.tile = TileForm::Inclusive;   // a tile is one LAPACK call
+  cholesky_blocked(e, A, info, on_host, panel);
 }
 
 }  // namespace trifactor::dense

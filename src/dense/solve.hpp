@@ -41,8 +41,9 @@ class Skipped {
 
 /// The triangle of a Cholesky factor: A = L L^H, or A = conj(L) L^T where L is an upper factor seen flipped.
 template <class T, EngineFor<T> E>
-Triangle<T, E> cholesky_triangle(E& e, bool flipped, Items<const T> L, const Items<T>& X, const SolveTuning& tuning) {
-  return {e, lower, Operand<T>{L, flipped}, X, tuning};
+Triangle<T, E> cholesky_triangle(E& e, bool flipped, Items<const T> L, const Items<T>& X, const int* info,
+                                 const SolveTuning& tuning) {
+  return {e, lower, Operand<T>{L, flipped}, X, info, tuning};
 }
 
 template <class T, EngineFor<T> E>
@@ -51,7 +52,7 @@ void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int*
   const Skipped<T, E> skip(e, L, X, info);
   if (e.cholesky_solved_whole(L, flipped, X, skip.items(), tuning)) return set_path("one launch");
   Kept<T, E> kept(e, X, skip.items());
-  const auto triangle = cholesky_triangle(e, flipped, L, X, tuning);
+  const auto triangle = cholesky_triangle(e, flipped, L, X, skip.items(), tuning);
   triangle.solve_both(X, skip.items());                           // X := L^-H L^-1 X  or L^-T conj(L)^-1 X
   kept.restore();
   set_path(triangle.path());
@@ -78,7 +79,7 @@ void cholesky_inverse(E& e, bool flipped, Items<const T> L, Items<T> X, const in
   const Skipped<T, E> skip(e, L, X, info, true);
   Kept<T, E> kept(e, X, skip.items());
   e.set_identity(X, skip.items());
-  const auto triangle = cholesky_triangle(e, flipped, L, X.block(0, 0, n, min(nb, n)), tuning);
+  const auto triangle = cholesky_triangle(e, flipped, L, X.block(0, 0, n, min(nb, n)), skip.items(), tuning);
   for (index_t j = 0; j < n; j += nb) {
     auto columns = X.block(j, j, n - j, min(nb, n - j));
     triangle.solve(columns, skip.items(), j);                     // columns of L^-1
@@ -96,7 +97,7 @@ void lu_triangles(E& e, Op op, Items<const T> LU, Pivots<const int> pivots, Item
   const index_t n = LU.rows;
   if (op == Op::None && e.lu_solved_whole(LU, pivots, X, info)) return set_path("one launch");
   const auto solve = [&](Shape shape, const Operand<T>& A) {
-    const Triangle<T, E> triangle(e, shape, A, X, tuning);
+    const Triangle<T, E> triangle(e, shape, A, X, info, tuning);
     triangle.solve(X, info);
     set_path(triangle.path());
   };

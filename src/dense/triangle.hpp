@@ -46,12 +46,12 @@ void trsm_halved(E& e, bool lower, Operand<T> A, Items<T> B, const int* info, in
 template <class T, EngineFor<T> E>
 class Triangle {
  public:
-  /// For right-hand sides in the shape of B, or blocks of their columns.
-  Triangle(E& e, Shape shape, Operand<T> A, const Items<T>& B, const SolveTuning& tuning)
+  /// For right-hand sides in the shape of B, or blocks of their columns. Items whose info is not 0 are not solved for.
+  Triangle(E& e, Shape shape, Operand<T> A, const Items<T>& B, const int* info, const SolveTuning& tuning)
       : e_(e), shape_(shape), A_(A), tuning_(tuning), few_(B.cols <= tuning.few),
         edge_(few_ ? 0 : e.inverse_edge(A, B, tuning)),
-        inverses_(e.arena().template take<T>(edge_ > 0 ? e.inverses_size(A) : 0)) {
-    if (edge_ > 0) e.invert_blocks(shape, A, inverses_.data());
+        inverses_(e.arena().template take<T>(edge_ > 0 ? A.items.count * e.inverses_size(A, edge_) : 0)) {
+    if (edge_ > 0) e.invert_blocks(shape, A, edge_, inverses_.data(), info);
   }
 
   /// B := T^-1 B, for the triangle T of A from row and column `first` on: a multiple of 64.
@@ -97,7 +97,8 @@ class Triangle {
     for (index_t b = 0; b < blocks; ++b) {
       const index_t k = (shape.lower ? b : blocks - 1 - b) * nb, w = min(nb, n - k), k1 = k + w;
       auto B1 = B.block(k, 0, w, B.cols);
-      e_.trsm_inverted(shape, part(A, k, k, w, w), inverses_.data(), first + k, B1, info);   // B1 := A11^-1 B1
+      const Inverses<T> inverses{inverses_.data(), edge_, e_.inverses_size(A_, edge_), first + k};
+      e_.trsm_inverted(shape, part(A, k, k, w, w), inverses, B1, info);                      // B1 := A11^-1 B1
       if (shape.lower)
         e_.gemm(part(A, k1, k, n - k1, w), plain(B1), B.block(k1, 0, n - k1, B.cols), info); // rest -= A21 B1
       else
@@ -118,7 +119,7 @@ class Triangle {
 /// B := A^-1 B for the triangle `shape` of A.
 template <class T, EngineFor<T> E>
 void trsm(E& e, Shape shape, Operand<T> A, Items<T> B, const int* info, const SolveTuning& tuning = {}) {
-  if (A.items.rows > 0 && B.cols > 0) Triangle<T, E>(e, shape, A, B, tuning).solve(B, info);
+  if (A.items.rows > 0 && B.cols > 0) Triangle<T, E>(e, shape, A, B, info, tuning).solve(B, info);
 }
 
 }  // namespace trifactor::dense

@@ -61,13 +61,13 @@ class HostEngine {
     return 0;
   }
   template <class T>
-  index_t inverses_size(const Operand<T>&) const {
+  index_t inverses_size(const Operand<T>&, index_t) const {
     return 0;
   }
   template <class T>
-  void invert_blocks(Shape, Operand<T>, T*) {}
+  void invert_blocks(Shape, Operand<T>, index_t, T*, const int*) {}
   template <class T>
-  void trsm_inverted(Shape, Operand<T>, const T*, index_t, Items<T>, const int*) {}
+  void trsm_inverted(Shape, Operand<T>, const Inverses<T>&, Items<T>, const int*) {}
   index_t inverted_limit() const { return 0; }
   template <class T>
   void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);

@@ -28,9 +28,43 @@ void prepare(const Contender& work) {
   if (work.prepare) work.prepare();
 }
 
-/// Joules of one call of step, repeated for this long.
+void complete(const Contender& work) {
+  work.run();
+  if (work.queue) work.queue->sync();
+}
+
+/// What was measured of one contender, in ascending order: seconds of run(), and until it returned.
+struct Times {
+  std::vector<double> all, host;
+};
+
+void insert(std::vector<double>& ascending, double seconds) {
+  ascending.insert(std::upper_bound(ascending.begin(), ascending.end(), seconds), seconds);
+}
+
+void time_run(const Contender& work, const Instruments& with, Times& times) {
+  double on_host = 0;
+  const auto run = [&] {
+    const double begin = with.now();
+    work.run();
+    on_host = with.now() - begin;
+  };
+  if (work.queue && work.queue->is_cuda()) {
+    insert(times.all, work.queue->seconds_of(run));
+    insert(times.host, on_host);
+  } else {
+    run();
+    insert(times.all, on_host);
+  }
+}
+
+struct Energy {
+  double joules, seconds;  // of one call; that it was repeated for
+};
+
+/// Of step, repeated for this long.
 template <class Step>
-std::optional<double> joules_of(Step step, double seconds, const Instruments& with) {
+std::optional<Energy> energy_of(Step step, double seconds, const Instruments& with) {
   const EnergyInterval energy(with.sensors);
   const double begin = with.now();
   double repetitions = 0;
@@ -40,19 +74,20 @@ std::optional<double> joules_of(Step step, double seconds, const Instruments& wi
   } while (with.now() - begin < seconds);
   const auto joules = energy.joules();
   if (!joules) return std::nullopt;
-  return *joules / repetitions;
+  return Energy{*joules / repetitions, with.now() - begin};
 }
 
-/// Joules of one run(). Sensors tick too slowly to be read around a single run, so run() and prepare() are repeated
+/// Of one run(). Sensors tick too slowly to be read around a single run, so run() and prepare() are repeated
 /// together, and then prepare() alone, whose joules are taken off. Both loops take the same time, not the same number
 /// of turns: in a few short turns of prepare() alone a sensor would not tick at all.
-std::optional<double> joules_of_run(const Contender& work, double seconds, const Instruments& with) {
+std::optional<Energy> energy_of_run(const Contender& work, double seconds, const Instruments& with) {
   if (with.sensors.empty()) return std::nullopt;
-  const auto both = joules_of([&] { prepare(work); work.run(); }, seconds, with);
+  auto both = energy_of([&] { prepare(work), complete(work); }, seconds, with);
   if (!both || !work.prepare) return both;
-  const auto alone = joules_of(work.prepare, seconds, with);
-  if (!alone || !(*both > *alone)) return std::nullopt;  // lost in the noise of prepare()
-  return *both - *alone;
+  const auto alone = energy_of(work.prepare, seconds, with);
+  if (!alone || !(both->joules > alone->joules)) return std::nullopt;  // lost in the noise of prepare()
+  both->joules -= alone->joules;
+  return both;
 }
 
 }  // namespace
@@ -85,18 +120,16 @@ std::vector<Measurement> measure(std::span<const Contender> contenders, const Me
   if (contenders.empty()) return results;
 
   for (int i = 0; i < options.warmups; ++i)
-    for (const Contender& work : contenders) prepare(work), work.run();
+    for (const Contender& work : contenders) prepare(work), complete(work);
 
-  std::vector<std::vector<double>> times(contenders.size());  // each in ascending order
+  std::vector<Times> times(contenders.size());
   const double start = instruments.now();
   for (int runs = 1; runs <= options.max_runs; ++runs) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       prepare(contenders[i]);
-      const double begin = instruments.now();
-      contenders[i].run();
-      const double seconds = instruments.now() - begin;
-      times[i].insert(std::upper_bound(times[i].begin(), times[i].end(), seconds), seconds);
-      results[i] = summarize(times[i]);
+      time_run(contenders[i], instruments, times[i]);
+      results[i] = summarize(times[i].all);
+      if (!times[i].host.empty()) results[i].host_seconds = summarize(times[i].host).seconds;
     }
     const bool steady = std::all_of(results.begin(), results.end(),
                                     [&](const Measurement& m) { return m.spread < options.target_spread; });
@@ -105,7 +138,8 @@ std::vector<Measurement> measure(std::span<const Contender> contenders, const Me
 
   if (options.energy_seconds > 0)
     for (std::size_t i = 0; i < contenders.size(); ++i)
-      results[i].joules = joules_of_run(contenders[i], options.energy_seconds, instruments);
+      if (const auto energy = energy_of_run(contenders[i], options.energy_seconds, instruments))
+        results[i].joules = energy->joules, results[i].energy_seconds = energy->seconds;
   return results;
 }
 

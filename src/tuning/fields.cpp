@@ -4,7 +4,7 @@ namespace trifactor::tuning {
 
 namespace {
 
-using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::SparseTuning,
+using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::SparseTuning, core::TileForm,
     core::ValueTuning;
 
 template <auto member> struct Setter;
@@ -24,6 +24,8 @@ constexpr Field choice(std::string_view name, std::span<const std::string_view> 
 
 constexpr std::string_view looking_words[] = {"left", "right"};
 static_assert(int(Looking::Left) == 0 && int(Looking::Right) == 1, "looking_words are in the order of the enum");
+constexpr std::string_view tile_words[] = {"inclusive", "exclusive"};
+static_assert(int(TileForm::Inclusive) == 0 && int(TileForm::Exclusive) == 1, "tile_words are in the order of the enum");
 
 constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::whole>("whole", 0),
@@ -36,6 +38,9 @@ constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::interleaved>("interleaved", 0),
     number<&CholeskyTuning::nb>("nb", 1),
     number<&CholeskyTuning::leaf>("leaf", 1),
+    choice<&CholeskyTuning::tile>("tile", tile_words),
+    number<&CholeskyTuning::ib>("ib", 1),
+    number<&CholeskyTuning::separate>("separate", 0),
     choice<&CholeskyTuning::looking>("looking", looking_words),
 };
 constexpr Field lu_fields[] = {
@@ -47,6 +52,7 @@ constexpr Field solve_fields[] = {
     number<&SolveTuning::few>("few", 0),
     number<&SolveTuning::fused>("fused", 0),
     number<&SolveTuning::invert>("invert", 0),
+    number<&SolveTuning::tri_nb>("tri_nb", 0),
     number<&SolveTuning::nb>("nb", 1),
     number<&SolveTuning::halve>("halve", 1),
     number<&SolveTuning::columns>("columns", 1),

@@ -230,7 +230,8 @@ TYPED_TEST(Batch, AMillionOfOrderThree) {
 TYPED_TEST(Batch, SmallItemsTakeForcedBlockedPaths) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
-      for (const char* tuning : {"nb=1 leaf=1", "nb=3 leaf=3", "nb=8 leaf=3"})
+      for (const char* tuning :
+           {"nb=1 leaf=1", "nb=3 leaf=3", "nb=8 leaf=3", "nb=8 leaf=8 tile=exclusive ib=3", "nb=8 leaf=8 separate=1"})
         for (const char* looking : {"right", "left"})
           for (index_t n : {2, 8, 9, 26}) {
             SCOPED_TRACE(::testing::Message()
@@ -251,7 +252,8 @@ TYPED_TEST(Batch, OneBadItemHarmsNoOther) {
     for (Uplo uplo : both_uplos)
       for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right",
                                  "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left", "whole=1000 small=0",
-                                 "whole=1000 small=0 resident=0", "whole=1000 sorted=1"})
+                                 "whole=1000 small=0 resident=0", "whole=1000 sorted=1",
+                                 "whole=0 persistent=0 interleaved=0 nb=8 leaf=8 tile=exclusive ib=3 separate=1"})
         for (index_t n : {4, 12, 40, 100, 150}) {
           if (n >= 40 && std::string(tuning).find("nb=3") != std::string::npos) continue;  // slow, and no other than 12
           if (n >= 100 && !on_cuda()) continue;

@@ -19,6 +19,7 @@ constexpr Forced forced_paths[] = {
     {"whole=0 persistent=0 interleaved=0 looking=left nb=8 leaf=8", "blocked left"},
     {"whole=0 persistent=0 interleaved=0 looking=right nb=8 leaf=3", "blocked right"},
     {"whole=0 persistent=0 interleaved=0 looking=left nb=8 leaf=3", "blocked left"},
+    {"whole=0 persistent=0 interleaved=0 looking=right nb=16 leaf=8 tile=exclusive ib=3", "blocked right"},
 };
 
 // One launch for the whole matrix, and the same launch for the diagonal tiles of a blocked run.
@@ -27,6 +28,7 @@ constexpr Forced forced_on_cuda[] = {
     {"whole=0 persistent=2147483647 squares=0", "persistent"},
     {"whole=0 persistent=0 looking=right nb=128 leaf=128", "blocked right"},
     {"whole=0 persistent=0 looking=left nb=128 leaf=128", "blocked left"},
+    {"whole=0 persistent=0 looking=left nb=128 leaf=128 tile=exclusive ib=16", "blocked left"},
 };
 
 template <class T>

@@ -48,6 +48,22 @@ TYPED_TEST(Inspect, UpdatesAreThoseOfTheLoop) {
         }
 }
 
+TYPED_TEST(Inspect, TimesWhatIsEnqueuedAndWaitsForIt) {
+  using T = TypeParam;
+  const index_t n = 300;
+  const auto A = random_spd<T>(this->random, n);
+  DeviceMatrix<T> alone(this->q, A), timed(this->q, A);
+  DeviceArray<int> info(this->q, 1, -7);
+  cholesky(this->q, Uplo::Lower, alone.view(), info.data());
+  const auto factor = [&] { cholesky(this->q, Uplo::Lower, timed.view(), info.data()); };
+  const double seconds = this->q.seconds_of(factor);
+  EXPECT_GT(seconds, 1e-7 * double(n) * (this->q.is_cuda() ? 1 : 0.01));
+  EXPECT_LT(seconds, 60);
+  EXPECT_TRUE(same_bits(alone.download(), timed.download()));
+  EXPECT_THROW(this->q.seconds_of([] { throw InvalidArgument("thrown by the work"); }), InvalidArgument);
+  EXPECT_GT(this->q.seconds_of(factor), 0);
+}
+
 TYPED_TEST(Inspect, ARecordingHoldsEveryOperationAndChangesNoResult) {
   using T = TypeParam;
   const index_t n = 150;
@@ -74,6 +90,25 @@ TYPED_TEST(Inspect, ARecordingHoldsEveryOperationAndChangesNoResult) {
 
   cholesky(this->q, Uplo::Lower, plain.view(), info.data(), options);
   EXPECT_EQ(recording.finish().size(), operations.size());  // it has ended
+}
+
+TYPED_TEST(Inspect, AnExclusiveTileIsFactoredInSteps) {
+  using T = TypeParam;
+  const auto A = random_spd<T>(this->random, 60);
+  DeviceMatrix<T> matrix(this->q, A);
+  DeviceArray<int> info(this->q, 1, -7);
+  for (auto [tuning, expected] :
+       {std::pair{"tile=inclusive ib=8", 1}, {"tile=exclusive ib=8", 8}, {"tile=exclusive ib=60", 1}}) {
+    matrix.upload(A);
+    inspect::Recording recording(this->q);
+    cholesky(this->q, Uplo::Lower, matrix.view(), info.data(),
+             {.tuning = std::string("whole=0 persistent=0 interleaved=0 nb=60 leaf=60 ") + tuning});
+    const auto operations = recording.finish();
+    EXPECT_EQ(std::count_if(operations.begin(), operations.end(), [](auto& o) { return o.name == "cholesky_tile"; }),
+              expected)
+        << tuning;
+    EXPECT_EQ(info.download()[0], 0);
+  }
 }
 
 TYPED_TEST(Inspect, ARecordingThatIsNotFinishedEndsByItself) {

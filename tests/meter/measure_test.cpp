@@ -56,6 +56,15 @@ TEST(Measure, TakesTheMedianOfUnorderedTimesAndDoesNotTimePrepare) {
   EXPECT_FALSE(result.joules);
 }
 
+TEST(Measure, AHostQueueIsTimedByTheClock) {
+  FakeMachine m;
+  Queue queue = Queue::host();
+  const Contender work{.run = m.working(3), .prepare = m.working(100), .queue = &queue};
+  const auto result = measure({&work, 1}, exactly(4), m.instruments()).front();
+  EXPECT_DOUBLE_EQ(result.seconds, 3);
+  EXPECT_FALSE(result.host_seconds);
+}
+
 TEST(Measure, AlternatesContendersAndPreparesBeforeEachRun) {
   FakeMachine m;
   std::string order;
@@ -169,6 +178,7 @@ TEST(Energy, RepeatsForAsLongAsAskedAndPreparesEachTime) {
   EXPECT_EQ(order, "pr" "prpr" "ppp");
   ASSERT_TRUE(result.joules);
   EXPECT_DOUBLE_EQ(*result.joules, 5);  // without prepare's 2
+  EXPECT_DOUBLE_EQ(result.energy_seconds, 4);
 }
 
 TEST(Energy, SumsAllSensors) {
@@ -191,6 +201,8 @@ TEST(Energy, IsNothingAndNeverZeroWhereItIsNotKnown) {
   };
   FakeMachine without, still, partly_still, broken, drowned;
   EXPECT_FALSE(joules(without, 3));
+  const Contender work{.run = without.working(1, 3)};
+  EXPECT_EQ(measure({&work, 1}, options, without.instruments()).front().energy_seconds, 0);
 
   still.add_sensor();
   EXPECT_FALSE(joules(still, 0));

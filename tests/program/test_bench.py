@@ -9,7 +9,7 @@ import program
 from program import ProgramTest
 
 KEYS = """op scalar n count device mode seconds gflops us_per_column peer peer_seconds ratio residual joules commit
-          machine uplo spread peer_spread kind nrhs gflops_per_watt peer_gflops_per_watt""".split()
+          machine uplo spread peer_spread kind nrhs gflops_per_watt peer_gflops_per_watt energy_seconds peer_energy_seconds""".split()
 QUICK = ["--device", "host", "--seconds", "0.02"]
 
 
@@ -86,12 +86,41 @@ class Rows(BenchTest):
 
     def test_presets_of_batches(self):
         rows = self.rows("batch", "--preset", "ib", "--count", "2")
-        self.assertEqual(len({(row["n"], row["tuning"]) for row in rows}), 12)
+        self.assertEqual(len({(row["n"], row["tuning"]) for row in rows}), 18)
         for row in rows:
             self.assertEqual((row["kind"], row["count"]), ("strided", 2))
             self.assertEqual(row["bytes"] % (row["n"] * (row["n"] + 1) * 2), 0)
             self.assertAlmostEqual(row["part_of_copy"], row["bytes"] / row["seconds"] / row["copy_rate"], places=9)
         self.assertIn("of copy %", self.succeed("bench", "batch", *QUICK, "--scalar", self.scalar, "--n", "3", "--count", "9"))
+
+    def test_presets_bring_their_own_count_and_method(self):
+        rows = self.rows("batch", "--preset", "trsm", "--count", "3", "--rhs", "5")
+        self.assertEqual([(row["n"], row["tuning"]) for row in rows],
+                         [(n, "tri_nb=%d" % w) for n in (128, 256, 512) for w in (0, 16, 32, 64)])
+        for row in rows:
+            self.assertEqual((row["method"], row["nrhs"], row["count"], row["peer"]), ("solve", 5, 3, "lapack"))
+            self.assertIsNone(row["host_us"])    # the host has no call that only enqueues
+        for row in self.rows("batch", "--method", "factor-solve", "--n", "7,40", "--count", "5", "--rhs", "1,3"):
+            self.assertEqual((row["method"], row["count"], row["peer"]), ("factor-solve", 5, "lapack"))
+            self.assertLess(row["residual"], 30)
+        (row,) = self.rows("batch", "--sizes", "one-large", "--n", "90", "--count", "20", "--against", "none")
+        self.assertEqual(row["kind"], "ragged")
+        self.assertAlmostEqual(row["seconds"] / row["us_per_column"] * 1e6, 90 + 19 * 16, places=3)
+        rows = self.rows("batch", "--preset", "herk", "--count", "2", "--against", "none")
+        self.assertEqual(len(rows), 6)
+
+    def test_batches_of_solves(self):
+        for kind in ["strided", "pointers"]:
+            for uplo in ["lower", "upper"]:
+                rows = self.rows("batch", "--method", "solve", "--n", "12", "--count", "30", "--rhs", "1,4", "--kind", kind,
+                                 "--uplo", uplo)
+                self.assertEqual([(row["nrhs"], row["kind"], row["uplo"]) for row in rows], [(1, kind, uplo), (4, kind, uplo)])
+                self.assertAlmostEqual(rows[1]["gflops"] * rows[1]["seconds"] * 1e9 / (2 * 12 ** 2 * 4 * 30), 1, places=9)
+        self.fail_with(2, "--kind ragged", "bench", "batch", "--method", "solve", "--kind", "ragged", "--n", "5")
+
+    def test_values_on_the_host_have_no_peer(self):
+        small, large = self.rows("value", "--n", "30,90")
+        self.assertEqual((small["n"], small["peer"], small["nrhs"], large["n"]), (30, None, 1, 90))
 
     def test_batches_of_lu(self):
         for kind in ["strided", "pointers"]:
@@ -137,8 +166,11 @@ class Rows(BenchTest):
         (row,) = self.rows("cholesky", "--n", "300", "--against", "none", "--energy", "0.2")
         if not program.info()["energy_sensors"]:
             self.assertIsNone(row["joules"])
-        elif row["joules"] is not None:
+        if row["joules"] is None:
+            self.assertEqual(row["energy_seconds"], 0)
+        else:
             self.assertGreater(row["joules"], 0)
+            self.assertGreaterEqual(row["energy_seconds"], 0.2)
 
 
 class Modes(BenchTest):
@@ -207,18 +239,29 @@ class Parts(BenchTest):
         self.assertEqual({row["nb"] for row in self.parts("update", "--n", "100")}, {64})
 
     def test_tiles_by_order_and_leaf(self):
-        rows = self.parts("tile", "--n", "70,150")
+        rows = self.parts("tile", "--n", "70,150", "--form", "inclusive")
         self.assertEqual([(row["n"], row["leaf"]) for row in rows],
                          [(70, 64), (70, 70), (150, 64), (150, 128), (150, 150)])
+        self.assertEqual({(row["form"], row["ib"]) for row in rows}, {("inclusive", None)})
         for row in rows:
             self.assertLess(row["residual"], 30)
             self.assertAlmostEqual(row["us_per_column"], row["seconds"] / row["n"] * 1e6, places=9)
         (row,) = self.parts("tile", "--n", "20", "--leaf", "8", "--tuning", "interleaved=0", "--uplo", "upper")
-        self.assertEqual(row["tuning"], "interleaved=0 whole=0 persistent=0 nb=20 leaf=8")
+        self.assertEqual(row["tuning"], "interleaved=0 whole=0 persistent=0 nb=20 leaf=8 tile=inclusive")
+
+    def test_tiles_by_form_and_width_of_a_step(self):
+        rows = self.parts("tile", "--n", "70")
+        self.assertEqual([(row["leaf"], row["form"], row["ib"]) for row in rows],
+                         [(64, "inclusive", None), (64, "exclusive", 16), (64, "exclusive", 32), (70, "inclusive", None),
+                          (70, "exclusive", 16), (70, "exclusive", 32), (70, "exclusive", 64)])
+        for row in rows:
+            self.assertLess(row["residual"], 30)
+        (row,) = self.parts("tile", "--n", "20", "--leaf", "20", "--form", "exclusive", "--ib", "7")
+        self.assertEqual(row["tuning"], "whole=0 persistent=0 nb=20 leaf=20 tile=exclusive ib=7")
 
     def test_tables(self):
         for op, arguments, titles in [("update", ["--n", "40", "--nb", "8"], ["looking", "nb", "Tflop/s", "tuning"]),
-                                      ("tile", ["--n", "20"], ["leaf", "Gflop/s", "us/column", "tuning"])]:
+                                      ("tile", ["--n", "20"], ["leaf", "form", "ib", "Gflop/s", "us/column", "tuning"])]:
             _, heading, *rows = self.succeed("bench", op, *QUICK, "--scalar", self.scalar, *arguments).splitlines()
             for title in titles:
                 self.assertIn(" " + title, heading)
@@ -245,7 +288,8 @@ class Text(BenchTest):
         for op, arguments, extra in [
             ("cholesky", ["--n", "9,200"], []), ("lu", ["--n", "9,200"], []),
             ("solve", ["--n", "9,200", "--rhs", "2"], ["rhs"]),
-            ("batch", ["--n", "3,20", "--count", "30"], ["count", "kind"]),
+            ("batch", ["--n", "3,20", "--count", "30"], ["count", "kind", "host us"]),
+            ("batch", ["--n", "3,20", "--count", "30", "--method", "solve"], ["rhs", "count", "host us"]),
             ("batch", ["--n", "3,4", "--count", "30", "--kind", "ragged"],
              ["count", "fixed-size sum ms", "ratio to it"]),
         ]:
@@ -255,7 +299,7 @@ class Text(BenchTest):
                 self.assertEqual(len(rows), 2)
                 for row in rows:
                     for title in ["op", "scalar", "n", "device", "mode", "ms", "spread %", "Gflop/s", "us/column",
-                                  "peer", "peer ms", "ratio", "residual", "joules", "Gflop/s/W"] + extra:
+                                  "peer", "peer ms", "ratio", "residual", "joules", "Gflop/s/W", "peer's"] + extra:
                         self.assertIn(title, row)
                     self.assertLess(float(row["residual"]), 30)
                     self.assertTrue(math.isfinite(float(row["ms"]) + float(row["ratio"])))
@@ -295,7 +339,10 @@ class Usage(BenchTest):
             ("--nb belongs to bench update", ["tile", "--nb", "8"]),
             ("--leaf belongs to bench tile", ["update", "--leaf", "8"]),
             ("--each belongs to bench update", ["cholesky", "--each"]),
-            ("must be none", ["tile", "--against", "lapack"]),
+            ("must be none", ["tile", "--against", "lapack"]), ("must be none", ["value", "--against", "lapack"]),
+            ("--form: 'x'", ["tile", "--form", "x"]), ("--ib belongs to bench tile", ["update", "--ib", "8"]),
+            ("--method solve belongs to bench batch", ["inverse", "--method", "solve"]),
+            ("--rhs belongs to bench solve", ["batch", "--rhs", "3"]),
         ]:
             with self.subTest(arguments=arguments):
                 self.assertEqual(self.fail_with(2, message, "bench", *arguments).stdout, "")
@@ -317,12 +364,23 @@ class Cuda(BenchTest):
                 rows = self.rows_on_gpu(op, "--n", "40,1100", "--against", against, *arguments)
                 self.assertEqual(len(rows), 2 * len(self.scalars))
                 self.assertEqual({row["peer"] for row in rows}, {None if against == "none" else against})
+        for uplo in ["lower", "upper"]:   # made and judged on the device; and, beside a peer there, on the host
+            residuals = [row["residual"] for against in ["none", "lapack"] for row in self.rows_on_gpu(
+                "cholesky", "--n", "700", "--seed", "5", "--uplo", uplo, "--against", against)]
+            self.assertGreater(min(residuals), 0)
+            self.assertLess(max(residuals), 5)
         modes = ["auto", "native-left", "native-right", "persistent", "hybrid", "lapack", "cusolver"]
         rows = self.rows_on_gpu("cholesky", "--n", "500", "--mode", "all", devices=("cuda", "host"))
         self.assertEqual([row["mode"] for row in rows], modes * len(self.scalars))
         self.assertEqual({row["mode"] for row in rows if row["device"] == "host"}, {"lapack"})
         self.assertEqual(len(self.rows_on_gpu("update", "--n", "700", "--nb", "256")), 2 * len(self.scalars))
-        self.assertEqual(len(self.rows_on_gpu("tile", "--n", "256")), 3 * len(self.scalars))
+        self.assertEqual(len(self.rows_on_gpu("tile", "--n", "256")), 11 * len(self.scalars))
+        for row in self.rows_on_gpu("batch", "--method", "solve", "--n", "200", "--rhs", "16", "--count", "20",
+                                    "--tuning", "tri_nb=32"):
+            self.assertGreater(row["host_us"], 0)
+            self.assertEqual(row["peer"], "cusolver")
+        for row in self.rows_on_gpu("value", "--n", "100"):
+            self.assertEqual((row["peer"], row["device"]), ("host", "cuda"))
         for row in self.rows_on_gpu("batch", "--sizes", "uniform", "--n", "6", "--count", "500"):
             self.assertIsNone(row["peer"])
             self.assertGreater(row["fixed_ratio"], 0)

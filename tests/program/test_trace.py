@@ -105,6 +105,17 @@ class Cuda(TraceTest):
             self.assertGreater(side["overlap_seconds"], 0)
             self.assertLessEqual(side["overlap_seconds"], side["busy_seconds"] * 1.000001)
 
+    def test_blocks_of_the_persistent_kernel_have_tracks(self):
+        if not program.has_gpu():
+            self.skipTest("no GPU")
+        for n, squares in [("1000", "squares=2000"), ("2000", "squares=100")]:
+            _, tracks = self.trace("--n", n, "--tuning", "whole=0 persistent=100000 " + squares, device="cuda")
+            self.assertEqual(list(tracks)[:3], ["main lane", "chain", "worker 1"])
+            (whole,) = tracks["main lane"]
+            self.assertGreater(len(tracks["chain"]), 10)
+            for name, events in tracks.items():
+                self.assertLessEqual(sum(e["dur"] for e in events), whole["dur"] + 5, name)
+
     def test_hybrid_shows_the_cpu(self):
         if not program.has_gpu():
             self.skipTest("no GPU")

@@ -55,15 +55,16 @@ FactoredItems<T> factor_cholesky(Queue& q, Kind kind, Uplo uplo, const Items<T>&
 }
 
 template <class T>
-Items<T> solve_cholesky(Queue& q, Kind kind, Uplo uplo, const FactoredItems<T>& A, const Items<T>& B) {
+Items<T> solve_cholesky(Queue& q, Kind kind, Uplo uplo, const FactoredItems<T>& A, const Items<T>& B,
+                        const SolveOptions& options = {}) {
   DeviceBatch<T> L(q, A.F), X(q, B);
   DeviceArray<int> info(q, A.info);
   if (kind == Kind::Strided)
-    cholesky_solve(q, uplo, L.strided(), X.strided(), info.data());
+    cholesky_solve(q, uplo, L.strided(), X.strided(), info.data(), options);
   else if (kind == Kind::Pointers)
-    cholesky_solve(q, uplo, L.pointers(), X.pointers(), info.data());
+    cholesky_solve(q, uplo, L.pointers(), X.pointers(), info.data(), options);
   else
-    cholesky_solve(q, uplo, L.ragged(), X.ragged(), info.data());
+    cholesky_solve(q, uplo, L.ragged(), X.ragged(), info.data(), options);
   q.sync();
   const auto result = X.download(), F = L.download();
   for (std::size_t i = 0; i < B.size(); ++i) {

@@ -17,7 +17,7 @@
 namespace trifactor::tuning {
 namespace {
 
-using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::SparseTuning,
+using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::SparseTuning, core::TileForm,
     core::ValueTuning;
 
 constexpr std::string_view h200[] = {"sm_90", "cuda", "any"};
@@ -133,10 +133,27 @@ TEST(TuningRows, SizesPast32BitsAreCompared) {
   EXPECT_NE(nb_of(table, 1), 1);
 }
 
+TEST(TuningRows, ChooseTheWayOfAFactorizationByOrderAndScalar) {
+  const Table table = table_of(
+      "sm_90 cholesky f64 count=1 n<=20000 : persistent=20000\n"
+      "sm_90 cholesky f64 count=1 n<=30000 : nb=1024 looking=left\n"
+      "sm_90 cholesky f64 count=1 : nb=2048 tile=exclusive ib=64 looking=right\n"
+      "sm_90 cholesky any count=1 : persistent=100000\n");
+  const auto find = [&](std::string_view scalar, index_t n) {
+    return table.find<CholeskyTuning>(h200, scalar, n, 1, "");
+  };
+  EXPECT_EQ(find("f64", 20000).persistent, 20000);
+  EXPECT_EQ(find("f64", 20001).persistent, 0);
+  EXPECT_EQ(find("f64", 20001).looking, Looking::Left);
+  EXPECT_EQ(find("f64", 30001).looking, Looking::Right);
+  EXPECT_EQ(find("f64", 30001).tile, TileForm::Exclusive);
+  EXPECT_EQ(find("f32", 30001).persistent, 100000);
+}
+
 TEST(TuningRows, EveryFieldReachesItsMember) {
   const Table table = table_of(
-      "any cholesky any : whole=1 interleaved=2 nb=3 leaf=4 looking=left\nany lu any : whole=5 nb=6 leaf=7\n"
-      "any solve any : nb=8\nany value any : gpu_from=9\n"
+      "any cholesky any : whole=1 interleaved=2 nb=3 leaf=4 tile=exclusive ib=19 separate=20 looking=left\nany lu any : whole=5 nb=6 leaf=7\n"
+      "any solve any : nb=8 tri_nb=21\nany value any : gpu_from=9\n"
       "any sparse any : metis_from=10 amd_to=11 both=12 tiny=13 narrow=14 narrow_zeros=15 medium=16 medium_zeros=17 "
       "wide_zeros=18\n");
   const auto c = table.find<CholeskyTuning>(arm, "f32", 1, 1, "");
@@ -144,12 +161,16 @@ TEST(TuningRows, EveryFieldReachesItsMember) {
   EXPECT_EQ(c.interleaved, 2);
   EXPECT_EQ(c.nb, 3);
   EXPECT_EQ(c.leaf, 4);
+  EXPECT_EQ(c.tile, TileForm::Exclusive);
+  EXPECT_EQ(c.ib, 19);
+  EXPECT_EQ(c.separate, 20);
   EXPECT_EQ(c.looking, Looking::Left);
   const auto l = table.find<LuTuning>(arm, "f32", 1, 1, "");
   EXPECT_EQ(l.whole, 5);
   EXPECT_EQ(l.nb, 6);
   EXPECT_EQ(l.leaf, 7);
   EXPECT_EQ(table.find<SolveTuning>(arm, "f32", 1, 1, "").nb, 8);
+  EXPECT_EQ(table.find<SolveTuning>(arm, "f32", 1, 1, "").tri_nb, 21);
   EXPECT_EQ(table.find<ValueTuning>(arm, "f32", 1, 1, "").gpu_from, 9);
   const auto s = table.find<SparseTuning>(arm, "f32", 1, 1, "");
   EXPECT_EQ(s.metis_from, 10);
@@ -213,7 +234,7 @@ TEST(TuningOverrides, AWrongOneNamesTheWordTheRuleAndTheFields) {
                             "interleaved=-1", "looking=up", "looking=", "looking=1", "looking=Left", "block=8",
                             "NB=8"}) {
     const auto message = message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, wrong); });
-    expect_parts(message, {'"' + std::string(wrong) + '"', "persistent, squares, interleaved, nb, leaf, looking", "cholesky"});
+    expect_parts(message, {'"' + std::string(wrong) + '"', "persistent, squares, interleaved, nb, leaf, tile, ib, separate, looking", "cholesky"});
   }
   expect_parts(message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, "leaf=4 nb=0"); }),
                {"\"nb=0\"", "nb must be a whole number of at least 1, not \"0\""});
@@ -243,7 +264,7 @@ TEST(TuningRows, AWrongLineNamesTheFileTheLineAndTheRule) {
       {"sm_90 cholesky f64 count<0 : nb=128", "no count fits"},
       {"sm_90 cholesky f64 :", "sets nothing"},
       {"sm_90 cholesky f64 : nb=0", "nb must be a whole number of at least 1, not \"0\""},
-      {"sm_90 solve f64 : leaf=8", "the fields of solve are few, fused, invert, nb, halve, columns"},
+      {"sm_90 solve f64 : leaf=8", "the fields of solve are few, fused, invert, tri_nb, nb, halve, columns"},
       {"sm_90 cholesky f64 : nb=8 : leaf=8", "\":\""},
   };
   for (const auto& c : cases) {

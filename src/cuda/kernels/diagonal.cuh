@@ -9,9 +9,9 @@ namespace trifactor::cuda {
 
 inline constexpr int diagonal_threads = 256;
 
-template <class T>
+template <class T, int edge_ = int(inverse_edge<T>)>
 struct DiagonalShape {
-  static constexpr int edge = int(inverse_edge<T>);
+  static constexpr int edge = edge_;
   static constexpr int ld =
       edge + 4;  // 8 rows and 4 columns of a warp's lanes lie in different banks, either way round
   static constexpr int size = edge * ld;
@@ -46,10 +46,9 @@ __device__ inline Span triangle_span(bool lower, int row, int edge) {
 /// block; all is visible to all on return.
 /// Returns whether the product V y may be far from what substitution gives: row sums of |D| |V|, which bound the growth
 /// of the residual, exceed a limit.
-template <class T>
+template <int edge, class T>
 __device__ bool invert_diagonal(Shape shape, const Tile<const T>& A, index_t at, T* D, T* V, Real<T>* row_sums) {
-  using Block = DiagonalShape<T>;
-  constexpr int edge = Block::edge, ld = Block::ld;
+  constexpr int ld = DiagonalShape<T, edge>::ld;
   constexpr Real<T> limit = 256;  // the residual ratio that is promised is 30, and the bound is rarely attained
   const int rank = int(threadIdx.x);
   const bool down = A.row_stride == 1;

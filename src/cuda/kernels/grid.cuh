@@ -9,6 +9,13 @@
 
 namespace trifactor::cuda {
 
+/// Nanoseconds, by a clock that all multiprocessors share.
+__device__ inline unsigned long long global_time() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
 /// What blocks tell each other, in global memory. Zero at the start, and left so.
 struct GridFlags {
   int* ticket;    // the next piece to be taken
@@ -66,7 +73,15 @@ struct Grid {
   GridFlags flags;
   int* info;
   index_t first;  // column of the caller's matrix that is column 0 here
+  Mark* marks;    // of the chain's steps, and then of tickets; null unless somebody records
 
+  /// By one thread of the block.
+  __device__ void mark_begin(int place, int of_edge, int column) const {
+    if (marks) marks[place] = {global_time(), 0, int(blockIdx.x), of_edge, column};
+  }
+  __device__ void mark_end(int place) const {
+    if (marks) marks[place].end = global_time();
+  }
   __device__ int tiles() const { return (n + edge - 1) / edge; }
   __device__ T* at(int r, int c) const { return A + (down ? r + c * stride : c + r * stride); }
 

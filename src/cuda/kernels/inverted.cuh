@@ -10,36 +10,53 @@ namespace trifactor::cuda {
 
 /// One block of threads for each diagonal block. Its inverse is left as A is stored, flipped or not, (edge, edge)
 /// without padding; behind it, a 1 where a product with it wants a step of refinement.
-template <class T>
-__global__ void __launch_bounds__(diagonal_threads) invert_kernel(Shape shape, Tile<const T> A, T* inverses) {
-  using Block = DiagonalShape<T>;
+template <class T, int edge>
+__global__ void __launch_bounds__(diagonal_threads)
+    invert_kernel(Shape shape, Items<const T> A, T* inverses, index_t size, const int* info) {
+  using Block = DiagonalShape<T, edge>;
   extern __shared__ __align__(16) unsigned char raw[];
   T *D = reinterpret_cast<T*>(raw), *V = D + Block::size;
   auto* row_sums = reinterpret_cast<Real<T>*>(V + Block::size);
-  constexpr int edge = Block::edge;
-  const index_t b = blockIdx.x;
-  const bool refine = invert_diagonal(shape, A, b * edge, D, V, row_sums);
-  T* inverse = inverses + b * inverse_block_size<T>;
-  const bool down = A.row_stride == 1;
-  for (int t = int(threadIdx.x); t < edge * edge; t += diagonal_threads)
-    inverse[t] = V[down ? t / edge * Block::ld + t % edge : t % edge * Block::ld + t / edge];
-  if (threadIdx.x == 0) inverse[edge * edge] = T(refine ? 1 : 0);
+  const index_t k = blockIdx.x;
+  for (index_t b = blockIdx.y; b < A.count; b += gridDim.y) {
+    if (info && info[b] != 0) continue;
+    const Tile<const T> a = A.item(b);
+    if (k * edge >= a.rows) continue;
+    const bool refine = invert_diagonal<edge>(shape, a, k * edge, D, V, row_sums);
+    T* inverse = inverses + b * size + k * inverse_block_size(edge);
+    const bool down = a.row_stride == 1;
+    for (int t = int(threadIdx.x); t < edge * edge; t += diagonal_threads)
+      inverse[t] = V[down ? t / edge * Block::ld + t % edge : t % edge * Block::ld + t / edge];
+    if (threadIdx.x == 0) inverse[edge * edge] = T(refine ? 1 : 0);
+    __syncthreads();  // V is written out before the next item's overwrites it
+  }
+}
+
+/// call(std::integral_constant<int, edge>) for an edge that kernels have.
+template <class T, class Call>
+void with_edge(index_t edge, Call call) {
+  if (edge == inverse_edge<T>) return call(std::integral_constant<int, int(inverse_edge<T>)>{});
+  if (edge == 16) return call(std::integral_constant<int, 16>{});
+  if constexpr (inverse_edge < T >> 32) call(std::integral_constant<int, 32>{});
 }
 
 template <class T>
-void launch_invert_blocks(void* stream, Shape shape, Operand<T> A, T* inverses) {
-  using Block = DiagonalShape<T>;
-  constexpr std::size_t bytes = 2 * Block::size * sizeof(T) + Block::edge * sizeof(Real<T>);
-  launch(stream, invert_kernel<T>, grid_for(ceil_div(A.items.rows, Block::edge)), diagonal_threads, bytes, shape,
-         A.items.item(0), inverses);
+void launch_invert_blocks(void* stream, Shape shape, Operand<T> A, index_t edge, T* inverses, const int* info) {
+  const index_t blocks = ceil_div(A.items.rows, edge);
+  const dim3 grid(grid_for(blocks), unsigned(min(A.items.count, index_t(65535))));
+  with_edge<T>(edge, [&]<int E>(std::integral_constant<int, E>) {
+    constexpr std::size_t bytes = 2 * DiagonalShape<T, E>::size * sizeof(T) + E * sizeof(Real<T>);
+    launch(stream, invert_kernel<T, E>, grid, diagonal_threads, bytes, shape, A.items, inverses,
+           blocks * inverse_block_size(E), info);
+  });
 }
 
 /// B := A^-1 B for strips of 8 N columns of B, each by one block that holds the strip in shared memory and streams the
 /// triangle through it. `across`: the rows of A, and of the inverses, are contiguous, not the columns.
-template <class T, int N, bool across>
+template <class T, int edge, int N, bool across>
 struct InvertedSolve {
-  using Block = DiagonalShape<T>;
-  static constexpr int edge = Block::edge, ld = Block::ld, threads = 128;
+  using Block = DiagonalShape<T, edge>;
+  static constexpr int ld = Block::ld, threads = 128;
   static constexpr int strip = 8 * N, strip_ld = strip + 4;
   static constexpr int stages = N <= 2 ? 4 : 2;  // tiles in shared memory: one in use, the others on their way
   static constexpr int row_tiles = edge / 16, col_parts = threads / 32 / row_tiles;  // how the warps share a tile
@@ -54,11 +71,21 @@ struct InvertedSolve {
   const T* inverses;
   Tile<T> B;  // (n, columns)
 
+  TF_HD InvertedSolve(Shape shape_, Tile<const T> A_, bool conj_, const Inverses<T>& all, index_t item, Tile<T> B_)
+      : shape(shape_),
+        A(A_),
+        conj(conj_),
+        inverses(all.data + item * all.size + all.first / edge * inverse_block_size(edge)),
+        B(B_) {
+    const index_t line = across ? A.row_stride : A.col_stride;
+    wide = reinterpret_cast<std::uintptr_t>(A.data) % 16 == 0 && std::size_t(line) * sizeof(T) % 16 == 0;
+  }
+
   static std::size_t bytes(index_t n) {
     return (stages * std::size_t(Block::size) + std::size_t(ceil_div(n, edge) * edge) * strip_ld) * sizeof(T);
   }
   __device__ int blocks() const { return int((A.rows + edge - 1) / edge); }
-  __device__ const T* inverse(int i) const { return inverses + index_t(i) * inverse_block_size<T>; }
+  __device__ const T* inverse(int i) const { return inverses + index_t(i) * inverse_block_size(edge); }
   __device__ bool wants_refinement(int i) const { return real(inverse(i)[edge * edge]) != 0; }
 
   /// S := a tile as it is stored, line by line, without waiting: lines of `most_fast` entries, `most_slow` of them,
@@ -201,9 +228,10 @@ struct InvertedSolve {
   }
 };
 
-template <class T, int N, bool across>
-__global__ void __launch_bounds__(InvertedSolve<T, N, across>::threads)
-    inverted_kernel(InvertedSolve<T, N, across> solver, const int* info) {
+/// One matrix: what describes it stays in the kernel's parameters, and registers are free for products.
+template <class T, int edge, int N, bool across>
+__global__ void __launch_bounds__(InvertedSolve<T, edge, N, across>::threads)
+    inverted_kernel(InvertedSolve<T, edge, N, across> solver, const int* info) {
   extern __shared__ __align__(16) unsigned char raw[];
   if (info && *info != 0) return;
   for (index_t first = index_t(blockIdx.x) * solver.strip; first < solver.B.cols;
@@ -211,29 +239,53 @@ __global__ void __launch_bounds__(InvertedSolve<T, N, across>::threads)
     solver.solve(first, reinterpret_cast<T*>(raw));
 }
 
+/// The same for a batch.
+template <class T, int edge, int N, bool across>
+__global__ void __launch_bounds__(InvertedSolve<T, edge, N, across>::threads)
+    inverted_batch_kernel(Shape shape, Items<const T> A, bool conj, Inverses<T> inverses, Items<T> B, const int* info) {
+  using Solve = InvertedSolve<T, edge, N, across>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  for (index_t b = blockIdx.y; b < B.count; b += gridDim.y) {
+    if (info && info[b] != 0) continue;
+    const Solve solver(shape, A.item(b), conj, inverses, b, B.item(b));
+    if (solver.A.rows == 0) continue;
+    for (index_t first = index_t(blockIdx.x) * Solve::strip; first < solver.B.cols;
+         first += index_t(gridDim.x) * Solve::strip)
+      solver.solve(first, reinterpret_cast<T*>(raw));
+  }
+}
+
 template <class T>
-void launch_inverted(void* stream, int multiprocessors, Shape shape, Operand<T> A, const T* inverses, Items<T> B,
-                     const int* info) {
-  const Tile<const T> a = A.items.item(0);
-  const Tile<T> b = B.item(0);
+void launch_inverted(void* stream, int multiprocessors, Shape shape, Operand<T> A, const Inverses<T>& inverses,
+                     Items<T> B, const int* info) {
+  constexpr int most = int(inverse_edge<T>), narrow = sizeof(T) > 8 ? 2 : 1, broad = sizeof(T) > 8 ? 2 : 4;
   const bool across = A.items.is_flipped;
-  const index_t line = across ? a.row_stride : a.col_stride;
-  const bool wide = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(line) * sizeof(T) % 16 == 0;
-  const auto go = [&]<int N, bool is_across>() {
-    using Solver = InvertedSolve<T, N, is_across>;
-    launch(stream, inverted_kernel<T, N, is_across>, grid_for(ceil_div(b.cols, Solver::strip)), Solver::threads,
-           Solver::bytes(a.rows), Solver{shape, a, A.conj, wide, inverses, b}, info);
+  const auto one = [&]<int N, bool is_across>() {
+    using Solve = InvertedSolve<T, most, N, is_across>;
+    launch(stream, inverted_kernel<T, most, N, is_across>, grid_for(ceil_div(B.cols, Solve::strip)), Solve::threads,
+           Solve::bytes(A.items.rows), Solve(shape, A.items.item(0), A.conj, inverses, 0, B.item(0)), info);
   };
-  constexpr int narrow = sizeof(T) > 8 ? 2 : 1, broad = sizeof(T) > 8 ? 2 : 4;
-  // Narrow strips while they all run at once: the chain of tiles is shorter in time.
-  if (b.cols <= 8 * narrow * multiprocessors)
-    across ? go.template operator()<narrow, true>() : go.template operator()<narrow, false>();
+  const auto batch = [&]<int E, bool is_across>() {
+    constexpr int N = max(broad, 64 / E);  // every warp has columns of its own
+    using Solve = InvertedSolve<T, E, N, is_across>;
+    const dim3 grid(grid_for(ceil_div(B.cols, Solve::strip)), unsigned(min(B.count, index_t(65535))));
+    launch(stream, inverted_batch_kernel<T, E, N, is_across>, grid, Solve::threads, Solve::bytes(A.items.rows), shape,
+           A.items, A.conj, inverses, B, info);
+  };
+  if (B.count > 1 || B.pointers)
+    with_edge<T>(inverses.edge, [&]<int E>(std::integral_constant<int, E>) {
+      across ? batch.template operator()<E, true>() : batch.template operator()<E, false>();
+    });
+  else if (B.cols <=
+           8 * narrow * multiprocessors)  // narrow strips while they all run at once: a shorter chain of tiles
+    across ? one.template operator()<narrow, true>() : one.template operator()<narrow, false>();
   else
-    across ? go.template operator()<broad, true>() : go.template operator()<broad, false>();
+    across ? one.template operator()<broad, true>() : one.template operator()<broad, false>();
 }
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                \
-  template void trifactor::cuda::launch_invert_blocks<T>(void*, Shape, Operand<T>, T*); \
-  template void trifactor::cuda::launch_inverted<T>(void*, int, Shape, Operand<T>, const T*, Items<T>, const int*);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                         \
+  template void trifactor::cuda::launch_invert_blocks<T>(void*, Shape, Operand<T>, index_t, T*, const int*);     \
+  template void trifactor::cuda::launch_inverted<T>(void*, int, Shape, Operand<T>, const Inverses<T>&, Items<T>, \
+                                                    const int*);

@@ -85,6 +85,10 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
   for (int k = 0; k < tiles; ++k) {
     const bool more = k + 1 < tiles;
     int failed = 0;
+    if (rank == 4 * 32) {
+      if (k > 0) g.mark_end(k - 1);
+      g.mark_begin(k, edge, k * edge);
+    }
 #pragma unroll 1
     for (int b = 0; b < blocks; ++b) {
       T* B = P + 16 * b * (ld + 1);  // block (b, b)
@@ -147,6 +151,7 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
     P = D, D = t;
     t = W, W = X, X = t;
   }
+  if (rank == 4 * 32) g.mark_end(tiles - 1);
 }
 
 /// The left-looking part of a piece: columns [0, chunks * depth) pass through `stages` buffers of `size` entries each.
@@ -315,14 +320,18 @@ __device__ __forceinline__ void take_pieces(const Grid<T, down>& g, T* shared, T
   };
   const auto below = [&](int j) { return max(0, columns - j - (width == 1 ? 3 : 2)); };
   int j = 0, before = 0;  // tickets of the columns before j
-  for (;;) {
-    if (threadIdx.x == 0) ticket = atomicAdd(g.flags.ticket, 1);
+  for (bool first = true;; first = false) {
+    if (threadIdx.x == 0) {
+      if (!first) g.mark_end(tiles + ticket);
+      ticket = atomicAdd(g.flags.ticket, 1);
+    }
     __syncthreads();  // the ticket is drawn, and the last piece is done with shared memory
     const int t = ticket;
     __syncthreads();  // and read by all
     while (j < columns && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
     if (j >= columns) return;
     const int place = t - before, lower = place - leading(j);
+    if (threadIdx.x == 0) g.mark_begin(tiles + t, width * GridShape<T>::edge, width * j * GridShape<T>::edge);
     if (g.squares && (place == 0 || lower >= 0)) {
       take_square(g, place == 0 ? j + 1 : j + 2 + lower, j, shared, inverses);
     } else {
@@ -354,6 +363,12 @@ template <class T>
 index_t persistent_flag_count(index_t n) {
   return grid_flag_count(ceil_div(n, GridShape<T>::edge));
 }
+/// Places for marks: the steps of the chain, and a ticket for each tile at most.
+template <class T>
+index_t persistent_mark_count(index_t n) {
+  const index_t tiles = ceil_div(n, GridShape<T>::edge);
+  return tiles + tiles * (tiles + 1) / 2;
+}
 /// Entries that the inverses and messages take.
 template <class T>
 index_t persistent_entry_count(index_t n) {
@@ -373,7 +388,7 @@ void launch_persistent(cudaStream_t stream, unsigned blocks, Grid<T, down> grid)
 
 template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
-                       index_t first, T* entries, int* ints) {
+                       index_t first, T* entries, int* ints, Mark* marks) {
   const index_t tiles = ceil_div(A.rows, GridShape<T>::edge);
   const auto s = static_cast<cudaStream_t>(stream);
   const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + tiles};
@@ -385,7 +400,7 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
   const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
   const auto go = [&]<bool is_down>(std::bool_constant<is_down>) {
     launch_persistent(s, blocks, Grid<T, is_down>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses,
-                                                  flags, info, first});
+                                                  flags, info, first, marks});
   };
   if (down) go(std::true_type{});
   else go(std::false_type{});
@@ -396,4 +411,5 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                         \
   template trifactor::index_t trifactor::cuda::persistent_flag_count<T>(index_t); \
   template trifactor::index_t trifactor::cuda::persistent_entry_count<T>(index_t); \
-  template void trifactor::cuda::launch_persistent<T>(void*, int, Items<T>, bool, bool, int*, index_t, T*, int*);
+  template trifactor::index_t trifactor::cuda::persistent_mark_count<T>(index_t); \
+  template void trifactor::cuda::launch_persistent<T>(void*, int, Items<T>, bool, bool, int*, index_t, T*, int*, Mark*);

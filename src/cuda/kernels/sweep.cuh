@@ -106,15 +106,17 @@ struct Sweep {
       }
   }
 
-  /// f(e, the sum of term(k) over first <= k < last), by four neighbours for each entry e of a strip; one of them calls
-  /// f.
-  template <class Range, class Term, class F>
-  __device__ static void for_sums(Range range, Term term, F f) {
+  /// f(e, the sum of term(e, k) over those k < count that belong to the sum), by four neighbours for each entry e of a
+  /// strip; one of them calls f. Many terms are loaded at once: one after the other, each would wait for its own.
+  template <int count, class Belongs, class Term, class F>
+  __device__ static void for_sums(Belongs belongs, Term term, F f) {
+    constexpr int at_once = N == 1 ? count / 4 : 4;
     const int rank = int(threadIdx.x);
     for (int e = rank / 4; e < entries; e += threads / 4) {  // whole warps
-      const Span span = range(e);
       T sum(0);
-      for (int k = span.first + rank % 4; k < span.last; k += 4) sum = sum + term(e, k);
+#pragma unroll at_once
+      for (int j = 0; j < count; j += 4)
+        if (const int k = j + rank % 4; belongs(e, k)) sum = sum + term(e, k);
       sum = sum_of_four(sum);
       if (rank % 4 == 0) f(e, sum);
     }
@@ -134,7 +136,7 @@ struct Sweep {
       copy_commit();  // perhaps of nothing, so that the number of groups is that of turns
     };
     fetch_turn(0), fetch_turn(1);  // on their way while the diagonal block is inverted
-    const bool refine = invert_diagonal(shape, A, r0, s.D, s.V, s.row_sums);
+    const bool refine = invert_diagonal<edge>(shape, A, r0, s.D, s.V, s.row_sums);
     T sum[own_rows][N] = {};
     const bool reads = rank < entries * M::words;
     const auto word = [&](int t) {
@@ -166,10 +168,8 @@ struct Sweep {
       while (!M::all_solved(v));  // long ago
       return conj_if(given_conj, v[0]);
     };
-    for_sums(
-        [](int) {
-          return Span{0, parts};
-        },
+    for_sums<parts>(
+        [](int, int k) { return k < parts; },
         [&](int e, int k) { return s.sums[e * (parts + 1) + k]; },
         [&](int e, T sum_of_parts) {
           const index_t row = r0 + row_of(e);
@@ -177,7 +177,7 @@ struct Sweep {
           s.y[e] = inside ? conj_if(conj, right_side(e, row)) + sum_of_parts : T(0);
         });
     __syncthreads();  // y, of which the diagonal block makes the solution, is there
-    const auto in_triangle = [&](int e) { return triangle_span(shape.lower, row_of(e), edge); };
+    const auto in_triangle = [&](int e, int k) { return shape.lower ? k <= row_of(e) : k >= row_of(e); };
     const auto product = [](const T* block, const T* v) {
       return [block, v](int e, int k) { return block[k * ld + e / N] * v[k * N + e % N]; };
     };
@@ -186,12 +186,12 @@ struct Sweep {
       const index_t row = r0 + row_of(e);
       if (!passes_on && row < A.rows && e % N < columns) B(row, column + e % N) = conj_if(conj, z);
     };
-    if (!refine) return for_sums(in_triangle, product(s.V, s.y), publish);
-    for_sums(in_triangle, product(s.V, s.y), [&](int e, T z) { s.z[e] = z; });  // z = V y
+    if (!refine) return for_sums<edge>(in_triangle, product(s.V, s.y), publish);
+    for_sums<edge>(in_triangle, product(s.V, s.y), [&](int e, T z) { s.z[e] = z; });  // z = V y
     __syncthreads();                                                            // z is there
-    for_sums(in_triangle, product(s.D, s.z), [&](int e, T Dz) { s.y[e] = s.y[e] - Dz; });
+    for_sums<edge>(in_triangle, product(s.D, s.z), [&](int e, T Dz) { s.y[e] = s.y[e] - Dz; });
     __syncthreads();  // y is the residual
-    for_sums(in_triangle, product(s.V, s.y), [&](int e, T c) { publish(e, s.z[e] + c); });
+    for_sums<edge>(in_triangle, product(s.V, s.y), [&](int e, T c) { publish(e, s.z[e] + c); });
   }
 };
 
