@@ -55,7 +55,7 @@ __device__ __forceinline__ void store_part(T* at, T v0, T v1) {
   }
 }
 
-/// Eight columns of a lane's row in a tile: `row` is where its tile begins, r its row there.
+/// Row r of a tile.
 template <class T>
 __device__ __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
   constexpr int V = TileStore<T>::vector;
@@ -390,8 +390,9 @@ struct TilesShape {
   static constexpr int scratch = ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
   static constexpr int entries(int n) { return scratch + TileStore<T>::size(n); }
   static constexpr int beside = ceil_div(BesideRow<T, most>::size, 32) * 32;  // entries, for a right-hand side
-  // On a multiprocessor. More of them are worth more than the last registers, but not more than what fits.
-  static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 11 : 20) : 8;
+  // On a multiprocessor, as many as were fastest: at order 64 in double, 8 with all the registers they want; below,
+  // more.
+  static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 8 : 20) : 8;
   static constexpr int solve_blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 20) : sizeof(T) == 8 ? (most > 4 ? 9 : 16) : 8;
 };
 
