@@ -26,7 +26,7 @@ TYPED_TEST(BatchCalls, FactorsAndSolvesInOneCall) {
   using T = TypeParam;
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
-      for (index_t n : {0, 1, 4, 16, 33, 64, 100})
+      for (index_t n : {0, 1, 4, 7, 13, 16, 23, 32, 33, 61, 64, 100})
         for (index_t columns : {1, 2, 20}) {
           SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << " rhs=" << columns);
           auto A = this->items(kind, 9, n);

@@ -5,6 +5,7 @@
 #include <cuda/kernels/launch.cuh>
 #include <cuda/kernels/left.cuh>
 #include <cuda/kernels/panels.cuh>
+#include <cuda/kernels/rows.cuh>
 
 namespace trifactor::cuda {
 
@@ -14,7 +15,8 @@ struct Selection {
   const int* bounds = nullptr;  // order[bounds[0]] .. order[bounds[1] - 1]
   int* taken = nullptr;         // how many of them were handed out beyond one for each block
 };
-/// The items of one block in turn: every gridDim.x-th, or, of a list, the next that nobody has.
+/// The items of one block in turn: every gridDim.x-th, or, of a list, the next that nobody has. Without a list the last
+/// come first: those that were written last are still in the cache.
 template <int warps>
 class ItemTurn {
  public:
@@ -26,7 +28,7 @@ class ItemTurn {
     at_ = first_ + blockIdx.x;
   }
   __device__ bool more() const { return at_ < end_; }
-  __device__ index_t item() const { return selection_.order ? index_t(selection_.order[at_]) : at_; }
+  __device__ index_t item() const { return selection_.order ? index_t(selection_.order[at_]) : end_ - 1 - at_; }
   /// All threads of the block come here when they are done with an item; they leave together.
   __device__ void next() {
     if (!selection_.order) {
@@ -55,74 +57,14 @@ class ItemTurn {
 
 // ---- several items to a warp: a row to a lane ----
 
-template <class T, int width>
-struct SmallShape {
-  static constexpr int threads = 128, items = threads / width;
-  static constexpr int pitch = width + 1;
-  static constexpr int scratch = ColumnScratch<T, width>::size;
-  static constexpr int turned = width * pitch;  // entries of an item that is transposed through shared memory
-};
-
-/// Factors one item of order n by `width` lanes. `by_rows`: an upper triangle, neighbours in memory lie along a row;
-/// the same for all lanes of a warp, which meet at barriers, and so not to be told from an item's strides, which may
-/// both be 1. Returns 0, the failed column + 1, or -1 without having written when this wants care. All lanes of a warp
-/// come here together, those without work with n = 0.
-template <bool careful, class T, int width>
-__device__ __forceinline__ int factor_small(const Tile<T>& given, bool by_rows, int n, bool writes, T* scratch,
-                                            T* turned) {
-  using Shape = SmallShape<T, width>;
-  const int lane = int(threadIdx.x) % 32, row = lane % width;
-  const Tile<T> A = afresh(given);
-  const index_t step = by_rows ? A.row_stride : A.col_stride;
-  T* const column = A.data + row;
-  T a[width];
-  if (!by_rows) {
-#pragma unroll
-    for (int c = 0; c < width; ++c) a[c] = c <= row && row < n ? column[c * step] : T(c == row ? 1 : 0);
-  } else {
-#pragma unroll
-    for (int r = 0; r < width; ++r)
-      turned[row * Shape::pitch + r] = row <= r && r < n ? column[r * step] : T(r == row ? 1 : 0);
-    __syncwarp();  // the triangle is there
-#pragma unroll
-    for (int c = 0; c < width; ++c) a[c] = turned[c * Shape::pitch + row];
-  }
-  const Real<T> pivot = factor_columns<careful, T, width>(a, row, true, scratch);
-  const unsigned group = ((1u << width) - 1) << (lane - row);
-  if (!careful && (__ballot_sync(~0u, !middling(pivot)) & group)) n = -1;
-  const int failed = __ffs(int((__ballot_sync(~0u, !good_pivot(pivot)) & group) >> (lane - row)));
-  if constexpr (is_complex<T>)
-#pragma unroll
-    for (int c = 0; c < width; ++c)
-      if (c == row) a[c] = T(real(a[c]));
-  if (!by_rows) {
-#pragma unroll
-    for (int c = 0; c < width; ++c)
-      if (writes && c <= row && row < n) column[c * step] = a[c];
-  } else {
-#pragma unroll
-    for (int c = 0; c < width; ++c) turned[c * Shape::pitch + row] = a[c];
-    __syncwarp();  // the factor is there
-#pragma unroll
-    for (int r = 0; r < width; ++r)
-      if (writes && row <= r && r < n) column[r * step] = turned[row * Shape::pitch + r];
-  }
-  return n < 0 ? -1 : failed;
-}
-/// Apart, so that its registers are not held in the usual case.
-template <class T, int width>
-__device__ __noinline__ int factor_small_carefully(Tile<T> A, bool by_rows, int n, bool writes, T* scratch, T* turned) {
-  return factor_small<true, T, width>(A, by_rows, n, writes, scratch, turned);
-}
-
 /// What a kernel need not ask when all items are of one size: a third of the instructions of a small item.
 template <bool ragged, class T>
 __device__ __forceinline__ void assume_ragged(Items<T>& A, Selection& selection) {
   if constexpr (!ragged) A.item_rows = nullptr, selection.order = nullptr;
 }
 
-template <class T, int width, bool ragged>
-__global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 32 / int(sizeof(T)) : 1)
+template <class T, int width, bool ragged, bool by_rows>
+__global__ void __launch_bounds__(SmallShape<T, width>::threads, SmallShape<T, width>::blocks)
     cholesky_small_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   using Shape = SmallShape<T, width>;
   assume_ragged<ragged>(A, selection);
@@ -139,10 +81,10 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
     Tile<T> a{nullptr, 0, 0, 1, 1};
     if (own) a = A.item(b);
     const int n = int(a.rows);
-    int failed = factor_small<false, T, width>(a, A.is_flipped, n, true, scratch, turned);
+    int failed = factor_small<false, T, width, by_rows, false>(a, n, true, scratch, turned).failed;
     if (__any_sync(~0u, failed < 0)) {
-      const int again = factor_small_carefully<T, width>(a, A.is_flipped, n, failed < 0, scratch, turned);
-      failed = failed < 0 ? again : failed;
+      const auto again = factor_small_carefully<T, width, by_rows, false>(a, n, failed < 0, scratch, turned, T(0));
+      failed = failed < 0 ? again.failed : failed;
     }
     if (inside && int(threadIdx.x) % width == 0) report(info, b, resets, first, own, failed);
     __syncwarp();  // scratch memory is free again
@@ -151,7 +93,7 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, width == 16 ? 3
 
 // ---- an item to a warp, in tiles of 8 x 8 ----
 
-template <class T, int most, bool ragged>
+template <class T, int most, bool ragged, bool by_rows>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
     cholesky_tiles_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
   assume_ragged<ragged>(A, selection);
@@ -160,7 +102,7 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
   for (ItemTurn<1> turn(selection, A.count); turn.more();) {
     const index_t b = turn.item();
     const bool own = wanted(A, b, info, resets);
-    const int failed = own ? factor_tiles<most>(afresh(A.item(b)), A.is_flipped, store, scratch) : 0;
+    const int failed = own ? factor_tiles<most, by_rows, false>(afresh(A.item(b)), store, scratch, {}) : 0;
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
@@ -247,15 +189,22 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width>;
-    go(A.ragged() ? cholesky_small_kernel<T, width, true> : cholesky_small_kernel<T, width, false>, Shape::threads,
-       Shape::items, std::size_t(Shape::items) * (Shape::scratch + Shape::turned) * sizeof(T), 8);
+    const auto kernel = A.is_flipped ? A.ragged() ? cholesky_small_kernel<T, width, true, true>
+                                                  : cholesky_small_kernel<T, width, false, true>
+                        : A.ragged() ? cholesky_small_kernel<T, width, true, false>
+                                     : cholesky_small_kernel<T, width, false, false>;
+    go(kernel, Shape::threads, Shape::items, std::size_t(Shape::items) * (Shape::scratch + Shape::turned) * sizeof(T),
+       8);
   };
   constexpr std::size_t all_shared = 227u << 10, reserved = 1u << 10;  // of a multiprocessor, and by each block
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
     using Shape = TilesShape<T, most>;
     const std::size_t bytes = Shape::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
-    go(A.ragged() ? cholesky_tiles_kernel<T, most, true> : cholesky_tiles_kernel<T, most, false>, 32, 1, bytes,
-       min(Shape::blocks, int(all_shared / (bytes + reserved))));
+    const auto kernel = A.is_flipped ? A.ragged() ? cholesky_tiles_kernel<T, most, true, true>
+                                                  : cholesky_tiles_kernel<T, most, false, true>
+                        : A.ragged() ? cholesky_tiles_kernel<T, most, true, false>
+                                     : cholesky_tiles_kernel<T, most, false, false>;
+    go(kernel, 32, 1, bytes, min(Shape::blocks, int(all_shared / (bytes + reserved))));
   };
   const auto left = [&]<class Shape>(Shape) {
     go(cholesky_left_kernel<T, Shape>, Shape::threads, 1, Shape::bytes, Shape::blocks);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cuda/kernels/launch.cuh>
+#include <cuda/kernels/panels.cuh>
 #include <cuda/kernels/resident.cuh>
+#include <cuda/kernels/rows.cuh>
 
 namespace trifactor::cuda {
 
@@ -107,6 +109,12 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
   }
 }
 
+/// Whether item b is to be factored and solved for.
+template <class T>
+__device__ bool fits(const Items<T>& A, const Items<T>& B, index_t b) {
+  return wanted(A, b, nullptr, true) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
+}
+
 /// With `factors`, A is factored first and info decided; without, A is a factor and items whose info is not 0 are
 /// skipped.
 template <class T, int strips, bool factors>
@@ -119,10 +127,9 @@ __global__ void __launch_bounds__(32, Resident<T, strips, 1>::blocks)
   for (index_t b = blockIdx.x; b < B.count; b += gridDim.x) {
     const Tile<T> a = A.item(b);
     if constexpr (factors) {
-      const bool fits =
-          wanted(A, b, nullptr, true) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
       int failed = -1;
-      if (fits) failed = factor_resident<T, strips, 1>(afresh(a), kept, shared + Shape::corner, V, Corner<T>::size);
+      if (fits(A, B, b))
+        failed = factor_resident<T, strips, 1>(afresh(a), kept, shared + Shape::corner, V, Corner<T>::size);
       __syncwarp();  // the factor is complete
       if (failed == 0) solve_kept<T, strips>(kept, V, flipped, B.item(b));
       if (threadIdx.x == 0) info[b] = failed;
@@ -133,6 +140,131 @@ __global__ void __launch_bounds__(32, Resident<T, strips, 1>::blocks)
     }
     __syncwarp();  // shared memory is free again
   }
+}
+
+/// Factors, and solves for one right-hand side at most.
+template <class T, int most, bool ragged, bool by_rows>
+__global__ void __launch_bounds__(32, TilesShape<T, most>::solve_blocks)
+    cholesky_solve_tiles_kernel(Items<T> A, Items<T> B, int* info) {
+  using Shape = TilesShape<T, most>;
+  if constexpr (!ragged) A.item_rows = nullptr, B.item_rows = nullptr;
+  extern __shared__ __align__(128) unsigned char aligned[];
+  T *const scratch = reinterpret_cast<T*>(aligned), *const rhs = scratch + Shape::scratch;
+  T* const store = rhs + Shape::beside;
+  const BesideRow<T, most> beside{rhs};
+  const int lane = int(threadIdx.x) % 32;
+  beside.start();
+  for (index_t at = blockIdx.x; at < B.count; at += gridDim.x) {
+    const index_t b = B.count - 1 - at;  // as ItemTurn
+    int failed = -1;
+    if (fits(A, B, b)) {
+      const Tile<T> a = A.item(b), x = B.item(b);
+      const bool some = x.cols > 0;
+      const int n = int(a.rows), used = (n + 7) / 8;
+      // Where A is seen flipped, conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
+#pragma unroll
+      for (int i = 0; i < most / 4; ++i) {
+        const int row = lane + 32 * i;
+        rhs[row] = row < n && some ? conj_if(by_rows, x.data[row * x.row_stride]) : T(0);
+      }
+      failed = factor_tiles<most, by_rows, true>(afresh(a), store, scratch, beside);
+      __syncwarp();  // y is there
+      if (failed == 0) {
+        beside.backward(used, store);
+        const Tile<T> out = afresh(x);
+#pragma unroll
+        for (int i = 0; i < most / 4; ++i) {
+          const int row = lane + 32 * i;
+          if (row < n && some) out.data[row * out.row_stride] = conj_if(by_rows, rhs[row]);
+        }
+      }
+    }
+    __syncwarp();  // shared memory is free again
+    if (lane == 0) info[b] = failed;
+  }
+}
+
+/// Factors and solves for one right-hand side at most, several items to a warp.
+template <class T, int width, bool ragged, bool by_rows>
+__global__ void __launch_bounds__(SmallShape<T, width>::threads, SmallShape<T, width>::solve_blocks)
+    cholesky_solve_small_kernel(Items<T> A, Items<T> B, int* info) {
+  using Shape = SmallShape<T, width>;
+  if constexpr (!ragged) A.item_rows = nullptr, B.item_rows = nullptr;
+  extern __shared__ __align__(16) unsigned char raw[];
+  const int group = int(threadIdx.x) / width, row = int(threadIdx.x) % width;
+  T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
+  T* const turned = reinterpret_cast<T*>(raw) + Shape::items * Shape::scratch + group * Shape::turned;
+  const auto from = [](T v, int l) TF_INLINE_LAMBDA {
+    if constexpr (is_complex<T>)
+      return T(__shfl_sync(~0u, v.re, l, width), __shfl_sync(~0u, v.im, l, width));
+    else
+      return __shfl_sync(~0u, v, l, width);
+  };
+  for (index_t b0 = index_t(blockIdx.x) * Shape::items; b0 < B.count; b0 += index_t(gridDim.x) * Shape::items) {
+    const index_t b = b0 + group;
+    const bool own = b < B.count && fits(A, B, b);
+    Tile<T> a{nullptr, 0, 0, 1, 1}, x{nullptr, 0, 0, 1, 1};
+    if (own) a = A.item(b), x = B.item(b);
+    const int n = int(a.rows);
+    // A is seen flipped: conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
+    const bool some = row < n && x.cols > 0;
+    const T given = some ? conj_if(by_rows, x.data[row * x.row_stride]) : T(0);
+    auto result = factor_small<false, T, width, by_rows, true>(a, n, true, scratch, turned, given);
+    if (__any_sync(~0u, result.failed < 0)) {
+      const bool again = result.failed < 0;
+      const auto careful =
+          factor_small_carefully<T, width, by_rows, true>(a, again ? n : 0, again, scratch, turned, given);
+      if (again) result = careful;
+    }
+    __syncwarp();                   // the factor is there
+    T column[width], v = result.x;  // D^(1/2) M^H x = D^(1/2) v, from the last column on
+#pragma unroll
+    for (int r = 0; r < width; ++r) column[r] = conj(turned[r * Shape::pitch + row]) * result.scale;
+#pragma unroll
+    for (int c = width - 1; c > 0; --c) {
+      const T last = from(v, c);
+      if (row < c && c < n) v = minus_product(v, column[c], last);
+    }
+    const Tile<T> to = afresh(x);
+    if (some && result.failed == 0) to.data[row * to.row_stride] = conj_if(by_rows, v);
+    if (b < B.count && row == 0) info[b] = own ? result.failed : -1;
+    __syncwarp();  // scratch memory is free again
+  }
+}
+
+/// For one right-hand side at most.
+template <class T>
+void launch_factor_and_solve_one(void* stream, const Items<T>& A, bool flipped, const Items<T>& B, int* info) {
+  const bool ragged = A.ragged() || B.ragged();
+  const auto small = [&]<int width>(std::integral_constant<int, width>) {
+    using Shape = SmallShape<T, width>;
+    const auto kernel = flipped  ? ragged ? cholesky_solve_small_kernel<T, width, true, true>
+                                          : cholesky_solve_small_kernel<T, width, false, true>
+                         : ragged ? cholesky_solve_small_kernel<T, width, true, false>
+                                 : cholesky_solve_small_kernel<T, width, false, false>;
+    launch(stream, kernel, grid_for(ceil_div(B.count, Shape::items)), Shape::threads,
+           std::size_t(Shape::items) * (Shape::scratch + Shape::turned) * sizeof(T), A, B, info);
+  };
+  const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
+    using Shape = TilesShape<T, most>;
+    const auto kernel = flipped  ? ragged ? cholesky_solve_tiles_kernel<T, most, true, true>
+                                          : cholesky_solve_tiles_kernel<T, most, false, true>
+                         : ragged ? cholesky_solve_tiles_kernel<T, most, true, false>
+                                 : cholesky_solve_tiles_kernel<T, most, false, false>;
+    launch(stream, kernel, grid_for(B.count), 32, std::size_t(Shape::entries(int(A.rows)) + Shape::beside) * sizeof(T),
+           A, B, info);
+  };
+  using std::integral_constant;
+  if (A.rows <= 4)
+    small(integral_constant<int, 4>{});
+  else if (A.rows <= 8)
+    small(integral_constant<int, 8>{});
+  else if (A.rows <= 16)
+    small(integral_constant<int, 16>{});
+  else if (A.rows <= 32)
+    tiles(integral_constant<int, 4>{});
+  else
+    tiles(integral_constant<int, 8>{});
 }
 
 template <class T, bool factors, class Info>
@@ -148,7 +280,10 @@ void launch_solve_items(void* stream, const Items<T>& A, bool flipped, const Ite
 }
 template <class T>
 void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info) {
-  launch_solve_items<T, true>(stream, A, flipped, B, info);
+  if (B.cols <= 1)
+    launch_factor_and_solve_one(stream, A, flipped, B, info);
+  else
+    launch_solve_items<T, true>(stream, A, flipped, B, info);
 }
 template <class T>
 void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info) {

@@ -7,15 +7,19 @@
 
 namespace trifactor::cuda {
 
-/// Shared memory of one diagonal block: two columns on their way, each with the next diagonal entry, and the scales.
+/// Shared memory of one diagonal block: two columns on their way, each with a diagonal entry and one of a right-hand
+/// side, and the scales.
 template <class T, int width>
 struct ColumnScratch {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
-  static constexpr int step = width + vector;
+  static constexpr int step = width + (vector > 1 ? vector : 2);
   static constexpr int used = 2 * step + width;
   static constexpr int size =
       used + (used * int(sizeof(T)) % 128 == 0 ? vector : 0);  // groups of lanes in different banks
 };
+
+/// Lambdas that index registers must become part of the function that holds them.
+#define TF_INLINE_LAMBDA __attribute__((always_inline))
 
 /// f(0), f(1), ... f(count - 1), each a constant: arrays that it indexes stay in registers.
 template <class F, int... i>
@@ -27,80 +31,143 @@ __device__ __forceinline__ void for_constants(F f) {
   for_sequence(f, std::make_integer_sequence<int, count>{});
 }
 
-/// Factors `width` columns. Each lane holds row `row` of them in a: of the diagonal block, which it sends to the others
-/// through `scratch`, or, with row >= width, one further down. Lanes with the same scratch work on the same matrix.
+/// Factors `width` columns. Each lane holds `each` rows of them: a[0] is row `row`, of the diagonal block, which it
+/// sends to the others through `scratch`, or, with row >= width, one further down, as all others are. Lanes with the
+/// same scratch work on the same matrix.
 ///
 /// Columns stay unscaled until the end, and every lane computes the next pivot for itself from what was sent around
-/// meanwhile, so that the time is that of one reciprocal after the other. The entries right of the diagonal are carried
-/// along as garbage. Returns the lane's own pivot; on return a holds L, with garbage from the first bad pivot on.
+/// meanwhile, so that the time is that of one reciprocal after the other. The entries right of the diagonal may be
+/// anything. Returns the lane's own pivot; on return a holds L, with garbage from the first bad pivot on.
 /// Without `careful` pivots must be of a middling size (see middling): squares and reciprocals may overflow.
-template <bool careful, class T, int width>
-__device__ __forceinline__ Real<T> factor_columns(T (&a)[width], int row, bool sends, T* scratch) {
+///
+/// With `solves`, b is entry `row` of a right-hand side, and becomes that of D^-1 M^-1 b, where L = M D^(1/2) and the
+/// diagonal of M is 1; `own_scale` becomes 1 / L(row, row).
+template <bool careful, bool solves = false, class T, int width, int each>
+__device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, T* scratch, T* b = nullptr,
+                                                  Real<T>* own_scale = nullptr) {
   using R = Real<T>;
   using Scratch = ColumnScratch<T, width>;
   constexpr int V = Scratch::vector;
   T column[width], next = T(0);  // the column that was sent, and its entry in the next pivot's row
+  T above = T(0);                // the right-hand side in the pivot's row
   R corner = R(0), mine = R(1);
-  const auto send = [&](auto constant) {
-    constexpr int c = decltype(constant)::value;
+  const auto send = [&](auto constant) TF_INLINE_LAMBDA {
+    constexpr int c = decltype(constant)::value, k = c + 1 < width ? c + 1 : c;
     T* raw = scratch + c % 2 * Scratch::step;  // two places save a barrier
-    if (sends) {
-      raw[row] = a[c];
-      if (c + 1 < width && row == c + 1) raw[width] = a[c + 1 < width ? c + 1 : c];
-    }
+    // The next diagonal entry, as it is so far, takes the place of the pivot, which is known; the first is not.
+    constexpr int corner_at = c == 0 ? width : c;
+    if (row < width && (c == 0 || row > c)) raw[row] = a[0][c];
+    if (c + 1 < width && row == k) raw[corner_at] = a[0][k];
+    if (solves && row == c) raw[width + 1] = *b;
     __syncwarp();  // the column is visible
 #pragma unroll
-    for (int q = (c + (c == 0 ? 0 : 1)) / V * V; q < width; q += V) {
+    for (int q = (c == 0 ? 0 : k) / V * V; q < width; q += V) {
       const auto v = *reinterpret_cast<const EntryVector<T, V>*>(raw + q);
 #pragma unroll
       for (int e = 0; e < V; ++e) column[q + e] = v.v[e];
     }
     if (c + 1 < width) {
-      corner = real(raw[width]);
-      next = column[c + 1 < width ? c + 1 : c];
+      corner = real(c > 0 && k % V ? column[c] : raw[corner_at]);
+      next = column[k];
+      if constexpr (solves) above = raw[width + 1];
     }
   };
   send(std::integral_constant<int, 0>{});
   R d = real(column[0]);
   R y = careful ? R(1) : rough_reciprocal(d);
-  for_constants<width>([&](auto constant) {
+  for_constants<width>([&](auto constant) TF_INLINE_LAMBDA {
     constexpr int c = decltype(constant)::value;
     mine = c == row ? d : mine;
-    T before[width], t;
+    T before[width], t[each];
     if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
       const R scale = reciprocal_sqrt(d);
-      t = a[c] * scale;
+#pragma unroll
+      for (int i = 0; i < each; ++i) t[i] = a[i][c] * scale;
 #pragma unroll
       for (int q = c + 1; q < width; ++q) before[q] = column[q] * scale;
       if (c + 1 < width) d = corner - real((next * scale) * conj(next * scale));
+      if constexpr (solves) above = above * scale;
     } else {  // 1 / d = y (1 + p), and the products with y do not wait for p
       // The square of a float overflows too soon to be computed first, as it is of a double to save time.
       const R sy = sizeof(R) == 4 ? real((next * y) * conj(next)) : real(next * conj(next)) * y;
       const R p = reciprocal_correction(d, y), rest = corner - sy;
-      const T ay = a[c] * y;
+      T ay[each];
+#pragma unroll
+      for (int i = 0; i < each; ++i) ay[i] = a[i][c] * y;
       if (c + 1 < width) {
         d = rest - sy * p;
         y = rough_reciprocal(d);
       }
-      t = ay + ay * p;
+#pragma unroll
+      for (int i = 0; i < each; ++i) t[i] = ay[i] + ay[i] * p;
 #pragma unroll
       for (int q = c + 1; q < width; ++q) before[q] = column[q];
     }
+    if constexpr (solves)
+      if (c + 1 < width && row > c) *b = minus_product(*b, t[0], above);
     if (c + 1 < width) {
       // The two columns that are wanted at once come first.
 #pragma unroll
-      for (int q = c + 1; q < width && q < c + 3; ++q) a[q] = minus_product(a[q], t, conj(before[q]));
+      for (int q = c + 1; q < width && q < c + 3; ++q) a[0][q] = minus_product(a[0][q], t[0], conj(before[q]));
       send(std::integral_constant<int, (c + 1 < width ? c + 1 : c)>{});
     }
 #pragma unroll
-    for (int q = c + 3; q < width; ++q) a[q] = minus_product(a[q], t, conj(before[q]));
+    for (int q = c + 3; q < width; ++q) a[0][q] = minus_product(a[0][q], t[0], conj(before[q]));
+#pragma unroll
+    for (int i = 1; i < each; ++i)
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) a[i][q] = minus_product(a[i][q], t[i], conj(before[q]));
   });
   T* scales = scratch + 2 * Scratch::step;
-  if (sends) scales[row] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
+  const R scale = careful ? reciprocal_sqrt(mine) : pivot_scale(mine);
+  if (row < width) scales[row] = T(scale);
+  if constexpr (solves) *own_scale = scale, *b = (*b * scale) * scale;
   __syncwarp();  // the scales are visible
 #pragma unroll
-  for (int c = 0; c < width; ++c) a[c] = a[c] * real(scales[c]);
+  for (int c = 0; c < width; c += V) {
+    const auto all = *reinterpret_cast<const EntryVector<T, V>*>(scales + c);
+#pragma unroll
+    for (int i = 0; i < each; ++i)
+#pragma unroll
+      for (int e = 0; e < V; ++e) a[i][c + e] = a[i][c + e] * real(all.v[e]);
+  }
   return mine;
+}
+
+/// Anything, for an entry that nobody uses.
+template <class T>
+__device__ __forceinline__ T anything() {
+  T x;
+  if constexpr (std::is_same_v<T, double>)
+    asm("" : "=d"(x));
+  else if constexpr (std::is_same_v<T, float>)
+    asm("" : "=f"(x));
+  else
+    x = T(0);
+  return x;
+}
+
+/// `count` neighbours in shared memory, on a boundary of 16 bytes.
+template <int count, class T>
+__device__ __forceinline__ void read_vectors(const T* from, T (&a)[count]) {
+  constexpr int V = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;
+#pragma unroll
+  for (int c = 0; c < count; c += V) {
+    const auto v = *reinterpret_cast<const EntryVector<T, V>*>(from + c);
+#pragma unroll
+    for (int e = 0; e < V; ++e) a[c + e] = v.v[e];
+  }
+}
+template <int count, class T>
+__device__ __forceinline__ void write_vectors(T* to, const T (&a)[count]) {
+  constexpr int V = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;
+#pragma unroll
+  for (int c = 0; c < count; c += V) {
+    EntryVector<T, V> v;
+#pragma unroll
+    for (int e = 0; e < V; ++e) v.v[e] = a[c + e];
+    *reinterpret_cast<EntryVector<T, V>*>(to + c) = v;
+  }
 }
 
 template <class R>

@@ -55,7 +55,7 @@ __device__ __forceinline__ void store_part(T* at, T v0, T v1) {
   }
 }
 
-/// Eight columns of a lane's row in a tile: `row` is where its tile begins, r its row there.
+/// Row r of a tile.
 template <class T>
 __device__ __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
   constexpr int V = TileStore<T>::vector;
@@ -81,93 +81,8 @@ __device__ __forceinline__ void write_row(T* tile, int r, const T (&a)[8]) {
   }
 }
 
-/// As factor_columns, for eight columns of `each` rows to a lane: lanes 0-7 have the diagonal block in a[0].
-template <bool careful, class T, int each>
-__device__ __forceinline__ Real<T> factor_panel(T (&a)[each][8], T* scratch) {
-  using R = Real<T>;
-  constexpr int width = 8;
-  using Scratch = ColumnScratch<T, width>;
-  constexpr int V = Scratch::vector;
-  const int lane = int(threadIdx.x) % 32;
-  const bool sends = lane < width;
-  T column[width], next = T(0);  // the column that was sent, and its entry in the next pivot's row
-  R corner = R(0), mine = R(1);
-  const auto send = [&](auto constant) TF_INLINE_LAMBDA {
-    constexpr int c = decltype(constant)::value;
-    T* raw = scratch + c % 2 * Scratch::step;  // two places save a barrier
-    if (sends) raw[lane] = a[0][c];
-    if (c + 1 < width && lane == c + 1) raw[width] = a[0][c + 1 < width ? c + 1 : c];
-    __syncwarp();  // the column is visible
-#pragma unroll
-    for (int q = (c + (c == 0 ? 0 : 1)) / V * V; q < width; q += V) {
-      const auto v = *reinterpret_cast<const EntryVector<T, V>*>(raw + q);
-#pragma unroll
-      for (int e = 0; e < V; ++e) column[q + e] = v.v[e];
-    }
-    if (c + 1 < width) {
-      corner = real(raw[width]);
-      next = column[c + 1 < width ? c + 1 : c];
-    }
-  };
-  send(std::integral_constant<int, 0>{});
-  R d = real(column[0]);
-  R y = careful ? R(1) : rough_reciprocal(d);
-  for_constants<width>([&](auto constant) TF_INLINE_LAMBDA {
-    constexpr int c = decltype(constant)::value;
-    mine = c == lane ? d : mine;
-    T before[width], t[each];
-    if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
-      const R scale = reciprocal_sqrt(d);
-#pragma unroll
-      for (int i = 0; i < each; ++i) t[i] = a[i][c] * scale;
-#pragma unroll
-      for (int q = c + 1; q < width; ++q) before[q] = column[q] * scale;
-      if (c + 1 < width) d = corner - real((next * scale) * conj(next * scale));
-    } else {  // 1 / d = y (1 + p), and the products with y do not wait for p
-      // The square of a float overflows too soon to be computed first, as it is of a double to save time.
-      const R sy = sizeof(R) == 4 ? real((next * y) * conj(next)) : real(next * conj(next)) * y;
-      const R p = reciprocal_correction(d, y), rest = corner - sy;
-      T ay[each];
-#pragma unroll
-      for (int i = 0; i < each; ++i) ay[i] = a[i][c] * y;
-      if (c + 1 < width) {
-        d = rest - sy * p;
-        y = rough_reciprocal(d);
-      }
-#pragma unroll
-      for (int i = 0; i < each; ++i) t[i] = ay[i] + ay[i] * p;
-#pragma unroll
-      for (int q = c + 1; q < width; ++q) before[q] = column[q];
-    }
-    if (c + 1 < width) {
-      // The two columns that are wanted at once come first.
-#pragma unroll
-      for (int q = c + 1; q < width && q < c + 3; ++q) a[0][q] = minus_product(a[0][q], t[0], conj(before[q]));
-      send(std::integral_constant<int, (c + 1 < width ? c + 1 : c)>{});
-    }
-#pragma unroll
-    for (int q = c + 3; q < width; ++q) a[0][q] = minus_product(a[0][q], t[0], conj(before[q]));
-#pragma unroll
-    for (int i = 1; i < each; ++i)
-#pragma unroll
-      for (int q = c + 1; q < width; ++q) a[i][q] = minus_product(a[i][q], t[i], conj(before[q]));
-  });
-  T* scales = scratch + 2 * Scratch::step;
-  if (sends) scales[lane] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
-  __syncwarp();  // the scales are visible
-#pragma unroll
-  for (int c = 0; c < width; c += V) {
-    const auto scale = *reinterpret_cast<const EntryVector<T, V>*>(scales + c);
-#pragma unroll
-    for (int i = 0; i < each; ++i)
-#pragma unroll
-      for (int e = 0; e < V; ++e) a[i][c + e] = a[i][c + e] * real(scale.v[e]);
-  }
-  return mine;
-}
-
-/// The rows of panel p of a matrix of order n that a lane has: lane, and 32 below. Those beyond the last are copies of
-/// the last of the tiles.
+/// The rows of panel p of a matrix of order n that a lane has: lane, and 32 below where there are two. Those beyond the
+/// last are copies of the last of the tiles.
 template <class T, int each>
 struct PanelRows {
   T* tile[each];
@@ -180,29 +95,118 @@ struct PanelRows {
       const int row = min(8 * p + 32 * i + lane, most);
       tile[i] = store + TileStore<T>::tile(row / 8, p), r[i] = row % 8;
     }
-    inside = min(8 * p + lane, most) < n;
+    inside = lane >= 8 || 8 * p + lane < n;
   }
-  __device__ __forceinline__ void read(T (&a)[each][8]) const {
+  template <int all>
+  __device__ __forceinline__ void read(T (&a)[all][8]) const {
 #pragma unroll
     for (int i = 0; i < each; ++i) read_row(tile[i], r[i], a[i]);
     if (!inside)  // the identity goes on below
 #pragma unroll
       for (int c = 0; c < 8; ++c) a[0][c] = T(c == r[0] ? 1 : 0);
   }
-  __device__ __forceinline__ void write(const T (&a)[each][8]) const {
+  template <int all>
+  __device__ __forceinline__ void write(const T (&a)[all][8]) const {
 #pragma unroll
     for (int i = 0; i < each; ++i) write_row(tile[i], r[i], a[i]);
   }
 };
 
-/// Apart, so that its registers are not held in the usual case. Returns 0, or the failed column + 1.
-template <class T, int each>
-__device__ __noinline__ int factor_panel_carefully(T* store, int n, int p, T* scratch) {
+/// A right-hand side that is solved for beside the factorization. For each panel one more row goes to each lane: of the
+/// identity to lanes 0-7, where it becomes a row of V = L_pp^-H, and of the right-hand side to the others, where it
+/// becomes y_p^H.
+template <class T, int most>
+struct BesideRow {
+  static constexpr int size = 8 * most + 64 + 64 * most + 8;  // entries
+  T* rhs;                                                     // (8 * most), and behind it:
+  __device__ T* identity() const { return rhs + 8 * most; }   // (8, 8)
+  __device__ T* inverse(int p) const { return identity() + 64 + 64 * p; }
+  __device__ T* saved() const { return inverse(most); }
+
+  /// Once, before anything else.
+  __device__ __forceinline__ void start() const {
+    const int lane = int(threadIdx.x) % 32;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) identity()[lane + 32 * i] = T((lane + 32 * i) % 9 == 0 ? 1 : 0);
+  }
+  __device__ __forceinline__ void read(int p, T (&a)[8]) const {
+    const int lane = int(threadIdx.x) % 32;
+    read_vectors<8>(lane < 8 ? identity() + 8 * lane : rhs + 8 * p, a);
+#pragma unroll
+    for (int c = 0; c < 8; ++c) a[c] = conj(a[c]);
+  }
+  __device__ __forceinline__ void keep(int p, const T (&a)[8]) const {
+    const int lane = int(threadIdx.x) % 32;
+    if (lane < 8) write_row(inverse(p), lane, a);
+  }
+  /// L y = b, panel p: of y lanes 8-31 have a, and all have their rows of the panel of L.
+  template <int each, int all>
+  __device__ __forceinline__ void forward(int p, int used, const T (&a)[all][8]) const {
+    const int lane = int(threadIdx.x) % 32;
+    T y[8];
+#pragma unroll
+    for (int c = 0; c < 8; ++c) y[c] = conj(a[each][c]);
+    if (lane == 8) write_vectors<8>(rhs + 8 * p, y);
+    if constexpr (each == 2) {
+      __syncwarp();  // y_p is there
+      read_vectors<8>(rhs + 8 * p, y);
+    }
+#pragma unroll
+    for (int i = 0; i < each; ++i) {
+      const int row = 8 * p + 32 * i + lane;
+      if ((i > 0 || lane >= 8) && row < 8 * used) {
+        T sum[2] = {rhs[row], T(0)};
+#pragma unroll
+        for (int c = 0; c < 8; ++c) sum[c % 2] = minus_product(sum[c % 2], a[i][c], y[c]);
+        rhs[row] = sum[0] + sum[1];
+      }
+    }
+  }
+  /// L^H x = y, when all panels are done.
+  __device__ __forceinline__ void backward(int used, const T* store) const {
+    const int lane = int(threadIdx.x) % 32;
+#pragma unroll 1
+    for (int p = used - 1; p >= 0; --p) {
+      T v[8], x[8], sum[2] = {T(0), T(0)};
+      read_row(inverse(p), lane % 8, v);
+      read_vectors<8>(rhs + 8 * p, x);
+#pragma unroll
+      for (int c = 0; c < 8; ++c) sum[c % 2] = minus_product(sum[c % 2], v[c], x[c]);
+      __syncwarp();  // everyone has read what is replaced
+      if (lane < 8) rhs[8 * p + lane] = -(sum[0] + sum[1]);
+      __syncwarp();  // x_p is there
+      read_vectors<8>(rhs + 8 * p, x);
+#pragma unroll
+      for (int i = 0; i < most / 4; ++i) {
+        const int j = lane + 32 * i;
+        if (j < 8 * p) {
+          const T* tile = store + TileStore<T>::tile(p, j / 8);
+          T rest[2] = {rhs[j], T(0)};
+#pragma unroll
+          for (int r = 0; r < 8; ++r)
+            rest[r % 2] = minus_product(rest[r % 2], conj(tile[TileStore<T>::place(r, j % 8)]), x[r]);
+          rhs[j] = rest[0] + rest[1];
+        }
+      }
+      __syncwarp();  // the panel before is up to date
+    }
+  }
+};
+
+/// Apart, so that its registers are not held in the usual case. Returns 0, or the failed column + 1. The row beside is
+/// saved.
+template <class T, int most, int each, bool solves>
+__device__ __noinline__ int factor_panel_carefully(T* store, int n, int p, T* scratch, BesideRow<T, most> beside) {
   const PanelRows<T, each> rows(store, n, p);
-  T a[each][8];
+  T a[each + solves][8];
   rows.read(a);
-  const Real<T> mine = factor_panel<true>(a, scratch);
+  if constexpr (solves) beside.read(p, a[each]);
+  const Real<T> mine = factor_columns<true>(a, int(threadIdx.x) % 32, scratch);
   rows.write(a);
+  if constexpr (solves) {
+    beside.keep(p, a[each]);
+    if (int(threadIdx.x) % 32 == 8) write_vectors<8>(beside.saved(), a[each]);
+  }
   __syncwarp();  // the panel is there
   return __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
 }
@@ -295,43 +299,89 @@ __device__ __forceinline__ void update_panel(T* part, int p, int used) {
   for (int i = 0; i < 2 * pairs; ++i) store_part(row[i] + 64 * p, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
 }
 
-/// Starts to copy the lower triangle of A, of order up to 8 * most, in two groups: the first panel, and the others.
-/// What is missing of the last tiles, and the other triangle, becomes zero. by_rows: rows are contiguous.
+/// Where a lane is when a warp goes through a tile of 8 x 8 in two steps, along contiguous memory: rows or columns. In
+/// the second step it is four rows or columns further on.
+template <bool by_rows>
+struct TileWalk {
+  int row[2], col[2];
+  __device__ __forceinline__ TileWalk() {
+    const int lane = int(threadIdx.x) % 32;
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+      row[h] = by_rows ? lane / 8 + 4 * h : lane % 8, col[h] = by_rows ? lane % 8 : lane / 8 + 4 * h;
+  }
+};
+
+/// Starts to copy the lower triangle of A, of order up to 8 * most, in two groups: the first panel, and the others; the
+/// second is empty where rows are contiguous, since they come one row of tiles after the other. What is missing of the
+/// last tiles, and the other triangle, becomes zero.
 template <bool by_rows, int most, class T>
 __device__ __forceinline__ void copy_triangle(const Tile<T>& A, T* store) {
-  const int lane = int(threadIdx.x) % 32, n = int(A.rows);
+  const int n = int(A.rows);
   const index_t ld = by_rows ? A.row_stride : A.col_stride;
   constexpr int bytes = int(sizeof(T));
-  const int r = by_rows ? lane / 8 : lane % 8, c = by_rows ? lane % 8 : lane / 8;
-  int row[2], col[2];
+  const TileWalk<by_rows> walk;
   unsigned to[2];
   const T* from[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    row[h] = r + (by_rows ? 4 * h : 0), col[h] = c + (by_rows ? 0 : 4 * h);
-    to[h] = shared_address(store + TileStore<T>::place(row[h], col[h]));
-    from[h] = A.data + (by_rows ? row[h] * ld + col[h] : col[h] * ld + row[h]);
+    to[h] = shared_address(store + TileStore<T>::place(walk.row[h], walk.col[h]));
+    from[h] = A.data + (by_rows ? walk.row[h] * ld + walk.col[h] : walk.col[h] * ld + walk.row[h]);
   }
+  // s: which row of tiles, or column of them, is contiguous; t: the tile in it
 #pragma unroll
-  for (int k = 0; k < most; ++k) {
-    if (8 * k < n) {
-      const T* at[2] = {from[0], from[1]};
+  for (int s = 0; s < most; ++s) {
+    if (8 * s < n) {
 #pragma unroll
-      for (int i = k; i < most; ++i)
-        if (8 * i < n) {
+      for (int t = by_rows ? 0 : s; t < (by_rows ? s + 1 : most); ++t) {
+        const int i = by_rows ? s : t, k = by_rows ? t : s;
+        if (8 * i < n)
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
-            const bool inside = 8 * i + row[h] < n && (i > k || col[h] <= row[h]);
-            copy_async<bytes>(to[h] + bytes * TileStore<T>::tile(i, k), at[h], inside ? bytes : 0);
-            at[h] += by_rows ? 8 * ld : index_t(8);
+            const bool inside = 8 * i + walk.row[h] < n && (i > k || walk.col[h] <= walk.row[h]);
+            copy_async<bytes>(to[h] + bytes * TileStore<T>::tile(i, k), from[h] + 8 * t, inside ? bytes : 0);
           }
-        }
+      }
 #pragma unroll
-      for (int h = 0; h < 2; ++h) from[h] += 8 * ld + 8;
+      for (int h = 0; h < 2; ++h) from[h] += 8 * ld;
     }
-    if (k == 0) copy_commit();
+    if (!by_rows && s == 0) copy_commit();
   }
   copy_commit();
+  if (by_rows) copy_commit();
+}
+
+/// Writes the triangle, where rows are contiguous.
+template <int most, class T>
+__device__ __forceinline__ void write_rows(const Tile<T>& A, const T* store) {
+  const TileWalk<true> walk;
+  const int n = int(A.rows);
+  T* at[2];
+  const T* from[2];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    at[h] = A.data + walk.row[h] * A.row_stride + walk.col[h];
+    from[h] = store + TileStore<T>::place(walk.row[h], walk.col[h]);
+  }
+#pragma unroll
+  for (int i = 0; i < most; ++i)
+    if (8 * i < n) {
+      T v[most][2];
+#pragma unroll
+      for (int k = 0; k <= i; ++k)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) v[k][h] = from[h][TileStore<T>::tile(i, k)];
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const bool inside = 8 * i + walk.row[h] < n;
+        if constexpr (is_complex<T>)
+          if (walk.row[h] == walk.col[h]) v[i][h] = T(real(v[i][h]));
+#pragma unroll
+        for (int k = 0; k <= i; ++k)
+          if (inside && (k < i || walk.col[h] <= walk.row[h])) at[h][8 * k] = v[k][h];
+        at[h] += 8 * A.row_stride;
+      }
+    }
 }
 
 /// Shared memory and registers of factor_tiles with `most` rows of tiles.
@@ -339,25 +389,25 @@ template <class T, int most>
 struct TilesShape {
   static constexpr int scratch = ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
   static constexpr int entries(int n) { return scratch + TileStore<T>::size(n); }
-  // On a multiprocessor. More of them are worth more than the last registers, but not more than what fits.
+  static constexpr int beside = ceil_div(BesideRow<T, most>::size, 32) * 32;  // entries, for a right-hand side
+  // On a multiprocessor, as many as were fastest: at order 64 in double, 8 with all the registers they want; below,
+  // more.
   static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 8 : 20) : 8;
+  static constexpr int solve_blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 20) : sizeof(T) == 8 ? (most > 4 ? 9 : 16) : 8;
 };
 
-/// Factors A from the left by panels of eight columns; on return the factor is in the store, too. Returns 0 or the
-/// failed column + 1. By one warp; `most` tiles of 8 rows. scratch: ColumnScratch<T, 8>::size entries.
-template <int most, class T>
-__device__ __forceinline__ int factor_tiles(const Tile<T>& A, bool by_rows, T* store, T* scratch) {
+/// Factors A from the left by panels of eight columns. Returns 0 or the failed column + 1. By one warp; `most` rows of
+/// tiles. scratch: ColumnScratch<T, 8>::size entries. With `solves`, the right-hand side becomes L^-1 b meanwhile,
+/// and what BesideRow::backward wants is left.
+template <int most, bool by_rows, bool solves, class T>
+__device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scratch, BesideRow<T, most> beside) {
   using Store = TileStore<T>;
   const int lane = int(threadIdx.x) % 32, n = int(A.rows), used = (n + 7) / 8;
   const LanePlace place;
-  if (by_rows)
-    copy_triangle<true, most>(A, store);
-  else
-    copy_triangle<false, most>(A, store);
+  copy_triangle<by_rows, most>(A, store);
   T* const part = store + Store::place(place.right_row(), place.t);
-  const index_t ld = by_rows ? A.row_stride : A.col_stride;
-  // Where a lane begins to write a panel: an entry of its row, or, by rows, one of the tile's entries in turn.
-  T* out = A.data + (by_rows ? lane / 8 * ld + lane % 8 : index_t(lane));
+  const index_t ld = A.col_stride;
+  T* out = A.data + lane;  // where columns are contiguous: a lane's entry of the first of a panel
   int failed = 0;
   const auto step = [&](auto constant, int p) TF_INLINE_LAMBDA {
     constexpr int each = decltype(constant)::value;
@@ -377,68 +427,51 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, bool by_rows, T* s
     }
     __syncwarp();  // the panel is up to date
     const PanelRows<T, each> rows(store, n, p);
-    T a[each][8];
+    T a[each + solves][8];
     rows.read(a);
-    const Real<T> mine = factor_panel<false>(a, scratch);
+    if constexpr (solves) beside.read(p, a[each]);
+    const Real<T> mine = factor_columns<false>(a, lane, scratch);
     failed = 0;
     if (__any_sync(~0u, !middling(mine))) {
-      failed = factor_panel_carefully<T, each>(store, n, p, scratch);
+      failed = factor_panel_carefully<T, most, each, solves>(store, n, p, scratch, beside);
       rows.read(a);
+      if constexpr (solves) read_vectors<8>(beside.saved(), a[each]);
     } else {
       rows.write(a);
+      if constexpr (solves) beside.keep(p, a[each]);
     }
-    if constexpr (is_complex<T>) {
-#pragma unroll
-      for (int c = 0; c < 8; ++c)
-        if (c == lane) a[0][c] = T(real(a[0][c]));
-    }
-    const Tile<T> global = afresh(Tile<T>{out, 0, 0, ld, 1});
-    T* at = global.data;
-    if (!by_rows) {
+    if constexpr (!by_rows) {
+      T* at = afresh(Tile<T>{out, 0, 0, 1, ld}).data;
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
+        if constexpr (is_complex<T>)
+          if (c == lane) a[0][c] = T(real(a[0][c]));
         if (c <= lane && 8 * p + lane < n) at[0] = a[0][c];
-        if (each == 2 && 8 * p + 32 + lane < n) at[32] = a[each - 1][c];
+        if (each == 2 && 8 * p + 32 + lane < n) at[32] = a[each == 2][c];
         at += ld;
       }
-      __syncwarp();  // the panel is complete
-    } else {
-      __syncwarp();  // the panel is complete
-      constexpr int most_here = each == 2 ? most : 4;
-      T v[most_here][2];
-#pragma unroll
-      for (int i = 0; i < most_here; ++i)
-#pragma unroll
-        for (int h = 0; h < 2; ++h)
-          v[i][h] = store[Store::tile(min(p + i, used - 1), p) + Store::place(lane / 8 + 4 * h, lane % 8)];
-#pragma unroll
-      for (int i = 0; i < most_here; ++i)
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          const int r = lane / 8 + 4 * h, c = lane % 8;
-          if constexpr (is_complex<T>)
-            if (i == 0 && c == r) v[i][h] = T(real(v[i][h]));
-          if (8 * (p + i) + r < n && (i > 0 || c <= r)) *at = v[i][h];
-          at += 4 * ld;
-        }
+      out += 8 * ld + 8;
     }
-    out += 8 * ld + 8;
+    __syncwarp();  // the panel is complete
+    if constexpr (solves) beside.template forward<each>(p, used, a);
   };
   int p = 0;
   copy_wait<1>();
   if constexpr (most > 4)
-    for (; used - p > 4; ++p) {
+    for (; used - p > 4 && !failed; ++p) {
       if (p == 1) copy_wait<0>(), __syncwarp();  // everything is there
       step(std::integral_constant<int, 2>{}, p);
-      if (failed) return 8 * p + failed;
     }
-  for (; p < used; ++p) {
+  for (; p < used && !failed; ++p) {
     if (p == 1) copy_wait<0>(), __syncwarp();  // everything is there
     step(std::integral_constant<int, 1>{}, p);
-    if (failed) break;
   }
-  if (used <= 1) copy_wait<0>();
-  return failed ? 8 * p + failed : 0;
+  copy_wait<0>();  // nothing is under way, even if the first panel failed
+  if constexpr (by_rows) {
+    __syncwarp();  // all of it is visible
+    write_rows<most>(afresh(A), store);
+  }
+  return failed ? 8 * (p - 1) + failed : 0;
 }
 
 }  // namespace trifactor::cuda

@@ -223,9 +223,6 @@ __device__ __forceinline__ void team_sync() {
     __syncthreads();
 }
 
-/// Lambdas that index registers must become part of the function that holds them.
-#define TF_INLINE_LAMBDA __attribute__((always_inline))
-
 /// Branches that do the same to different registers must not become one that finds them in an array in memory.
 template <int number>
 __device__ __forceinline__ void kept_apart() {
