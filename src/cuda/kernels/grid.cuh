@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda/kernels/async.cuh>
+#include <cuda/kernels/boxes.cuh>
 #include <cuda/kernels/flags.cuh>
 #include <cuda/kernels/message.cuh>
 #include <cuda/kernels/mma.cuh>
@@ -59,6 +60,8 @@ struct InverseShape {
   __device__ static LeftOperand<T> operand(const T* inverses, int b) { return {inverses + b * next, down, right}; }
 };
 
+struct Nothing {};
+
 /// The matrix as the kernel sees it. `down`: columns are contiguous, not rows.
 template <class T, bool down>
 struct Grid {
@@ -77,6 +80,8 @@ struct Grid {
   int* info;
   index_t first;  // column of the caller's matrix that is column 0 here
   Mark* marks;    // of the chain's steps, and then of tickets; null unless somebody records
+  bool boxes;     // there is a tensor map
+  std::conditional_t<boxed<T>, CUtensorMap, Nothing> map;
 
   /// By one thread of the block.
   __device__ void mark_begin(int place, int block, int of_edge, int column) const {
@@ -277,6 +282,18 @@ __device__ void load_product(const Grid<T, down>& g, Product<T, M, down>& sum, i
     sum.visit([&](int i, int e, int r, int c) {
       sum.set(i, e, r0 + r < g.n && c0 + c < g.n ? p[r * rs + c * cs] : T(0));
     });
+}
+
+/// The same for a square of boxes, which lies left of the diagonal.
+template <bool down>
+__device__ void load_product(const Grid<double, down>& g, BoxProduct<down>& sum, int row, int col) {
+  const int r0 = row + sum.first_row(), c0 = col + sum.first_col();
+  const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
+  const double* p = g.at(r0, c0);
+  if (row + BoxRing<down>::edge <= g.n)
+    sum.visit([&](double& v, int r, int c) { v = p[r * rs + c * cs]; });
+  else
+    sum.visit([&](double& v, int r, int c) { v = r0 + r < g.n ? p[r * rs + c * cs] : 0.0; });
 }
 
 }  // namespace trifactor::cuda

@@ -294,29 +294,75 @@ __device__ __forceinline__ void take_quarter(const Grid<T, down>& g, int i, int 
   sum.for_each([&](int r, int c, T v) { g.send(i == j ? G::diagonal : G::last, i, row + r, col + c, v); });
 }
 
-/// Tiles (2 I, 2 J) to (2 I + 1, 2 J + 1). Next to the diagonal, the one that the chain takes over is handed to it.
+/// The left-looking part of square (I, J), which becomes X, by columns: with products of tiles through buffers, or of boxes.
 template <class T, bool down>
-__device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J, T* shared, T* inverses) {
+__device__ __forceinline__ void update_square(const Grid<T, down>& g, int I, int J, T* shared) {
   using Shape = GridShape<T>;
-  using G = Grid<T, down>;
-  constexpr int edge = Shape::edge, depth = Shape::depth, tile = Shape::tile_size, ld = Shape::square_ld;
+  constexpr int edge = Shape::edge, depth = Shape::depth, ld = Shape::square_ld;
   using Stage = Layout<down, down ? ld : depth + 4>;
   constexpr int block = Stage::pitch * (down ? depth : 2 * edge), half = edge * (down ? 1 : Stage::pitch), stages = 3;
+  static_assert(stages * 2 * block <= Shape::shared_size);
+  const int i = 2 * I, j = 2 * J;
+  Product<T, 2 * edge, down> sum;
+  load_product<T, down, 2 * edge>(g, sum, i * edge, j * edge);
+  const BlockFetch fetch(
+      std::integral_constant<int, 4>{}, g, Stage::pitch, [&](int t) { return ((t < 2 ? i : j) + t % 2) * edge; },
+      [&](int t) { return t / 2 * block + t % 2 * half; });
+  stream_columns<stages, depth / 4>(
+      fetch, j * edge / depth, shared, 2 * block,
+      [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
+      [&](int lane) { return lane < 2 ? min(i + lane, g.tiles() - 1) : j + lane % 2; });
+  sum.for_each([&](int r, int c, T v) { shared[c * ld + r] = v; });
+}
+template <bool down>
+__device__ __forceinline__ void update_square(const Grid<double, down>& g, int I, int J, double* shared, BoxRing<down>& ring) {
+  using Shape = GridShape<double>;
+  using Ring = BoxRing<down>;
+  constexpr int edge = Shape::edge, ld = Shape::square_ld, in_tile = edge / Ring::depth;
+  static_assert(2 * edge == Ring::edge && Ring::bytes <= Shape::shared_size * int(sizeof(double)));
+  const int i = 2 * I, j = 2 * J, chunks = j * in_tile, thread = this_thread();
+  int next = thread / 32, ready = 0;            // of this warp: its next chunk; so many tiles from the left are final in all rows
+  const auto ask = [&](int before, bool all) {  // the warps take turns, of more chunks than can be wanted at a time
+    if (next >= min(before, chunks)) return;
+    while (next / in_tile >= ready) {
+      const auto final = [&](int row) { return load_acquire(g.flags.final + min(row, g.tiles() - 1)); };
+      ready = min(min(final(i), final(i + 1)), min(final(j), final(j + 1))) / Shape::shares;
+      fence_copy_engine();  // what was written before these flags is visible to it
+      if (next / in_tile >= ready && !all) return;
+    }
+    ring.ask(&g.map, i * edge, j * edge, next * Ring::depth, next);
+    next += Shape::warps;
+  };
+  static_assert(Ring::ahead < Shape::warps);
+  const bool leads = thread % 32 == 0;
+  if (leads) ask(Ring::ahead, false);
+  BoxProduct<down> sum;
+  load_product(g, sum, i * edge, j * edge);
+  if (chunks > 0) {
+    if (leads) ask(1, true);
+    sum.subtract(ring, chunks, ask);
+  }
+  __syncthreads();  // the stages are free
+  double* X = shared + sum.first_col() * ld + sum.first_row();
+  sum.visit([&](double& v, int r, int c) { X[c * ld + r] = v; });
+}
+
+/// Tiles (2 I, 2 J) to (2 I + 1, 2 J + 1). Next to the diagonal, the one that the chain takes over is handed to it.
+template <class T, bool down>
+__device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J, T* shared, T* inverses, BoxRing<down>& ring) {
+  using Shape = GridShape<T>;
+  using G = Grid<T, down>;
+  constexpr int edge = Shape::edge, tile = Shape::tile_size, ld = Shape::square_ld;
   constexpr int strips = Shape::shares * 2 / Shape::warps;  // of 8 rows, to each warp
-  static_assert(stages * 2 * block <= Shape::shared_size && 2 * edge * ld + 2 * tile <= Shape::shared_size);
+  static_assert(2 * edge * ld + 2 * tile <= Shape::shared_size);
   const int rank = int(threadIdx.x), warp = rank / 32, i = 2 * I, j = 2 * J;
   T* X = shared;  // (2 edge, 2 edge)
-  {
-    Product<T, 2 * edge, down> sum;
-    load_product<T, down, 2 * edge>(g, sum, i * edge, j * edge);
-    const BlockFetch fetch(
-        std::integral_constant<int, 4>{}, g, Stage::pitch, [&](int t) { return ((t < 2 ? i : j) + t % 2) * edge; },
-        [&](int t) { return t / 2 * block + t % 2 * half; });
-    stream_columns<stages, depth / 4>(
-        fetch, j * edge / depth, shared, 2 * block,
-        [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
-        [&](int lane) { return lane < 2 ? min(i + lane, g.tiles() - 1) : j + lane % 2; });
-    sum.for_each([&](int r, int c, T v) { X[c * ld + r] = v; });
+  if constexpr (boxed<T> && tensor<T>) {
+    // The map of a matrix that lies by columns ends with the last 16 rows that are complete.
+    if (g.boxes && (!down || g.n % 16 == 0 || (i + 2) * edge <= g.n)) update_square(g, I, J, shared, ring);
+    else update_square(g, I, J, shared);
+  } else {
+    update_square(g, I, J, shared);
   }
   T *L = X + 2 * edge * ld, *below = L + tile;  // a diagonal tile, and tile (j+1, j)
   T *left = X + 8 * strips * warp, *right = left + edge * ld;  // this warp's rows of both tile columns
@@ -364,6 +410,13 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
   release(near ? 1 : 0);
 }
 
+/// Apart, so that its registers are not held elsewhere.
+template <class T, bool down>
+__device__ __noinline__ void take_square_apart(const Grid<T, down>& g, int I, int J, T* shared, T* inverses,
+                                               BoxRing<down>& ring) {
+  take_square(g, I, J, shared, inverses, ring);
+}
+
 /// The next ticket.
 template <class T, bool down>
 __device__ int draw(const Grid<T, down>& g) {
@@ -379,6 +432,9 @@ __device__ int draw(const Grid<T, down>& g) {
 template <class T, bool down>
 __device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* shared, T* inverses) {
   using Shape = GridShape<T>;
+  __shared__ __align__(8) unsigned long long barriers[BoxRing<down>::barriers];
+  BoxRing<down> ring(shared, barriers);
+  if (g.boxes) __syncthreads();  // its barriers are there
   // Column j, of tiles or of squares: first what leads to the next diagonal tiles, then what lies below. Of tiles these
   // are (j+2, j), (j+2, j+1), (j+2, j+2); of squares the one next to the diagonal and the tiles of the next one on it.
   // Where there are blocks to spare, the last two of the former are cut in quarters.
@@ -392,6 +448,7 @@ __device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* sh
   int j = 0, before = 1;  // tickets of the columns before j
   const auto next = [&] {
     if (threadIdx.x == 0) g.mark_end(tiles + t);
+    if (g.boxes) fence_copy_engine();  // it may write where the last piece was
     return draw(g);
   };
   for (const int lane = t;; t = next()) {
@@ -400,7 +457,9 @@ __device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* sh
     const int place = t - before, lower = place - leading(j);
     if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, width * Shape::edge, width * j * Shape::edge);
     if (g.squares && (place == 0 || lower >= 0)) {
-      take_square(g, place == 0 ? j + 1 : j + 2 + lower, j, shared, inverses);
+      const int I = place == 0 ? j + 1 : j + 2 + lower;
+      if constexpr (boxed<T>) take_square_apart(g, I, j, shared, inverses, ring);
+      else take_square(g, I, j, shared, inverses, ring);
     } else if (quarters && place > 0 && lower < 0) {
       if constexpr (!is_complex<T>) take_quarter(g, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
     } else {
@@ -414,7 +473,7 @@ __device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* sh
 
 template <class T, bool down>
 __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(const __grid_constant__ Grid<T, down> g) {
-  extern __shared__ __align__(16) unsigned char raw[];
+  extern __shared__ __align__(1024) unsigned char raw[];  // as boxes want it
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
   if (!g.resets && *g.info < 0) return;  // for all blocks alike: a failure is never negative
   const int ticket = draw(g);
@@ -450,6 +509,27 @@ index_t persistent_mark_count(index_t n) {
   return ceil_div(n, GridShape<T>::edge) + persistent_ticket_count<T>(n);
 }
 
+/// Makes the map by which the copy engine brings boxes of a matrix; false where it cannot. By columns, a box is 16 rows, 16
+/// columns and 8 times as many rows; by rows, 16 columns and 128 rows.
+template <bool down>
+bool make_map(CUtensorMap& map, double* A, index_t stride, index_t n) {
+  static const auto encode = [] {
+    void* p = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &p, 12000, cudaEnableDefault, &found) != cudaSuccess)
+      p = nullptr;
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(p);
+  }();
+  const auto count = [](index_t v) { return cuuint64_t(v); };
+  const cuuint64_t sizes[] = {down ? 16 : count(n), count(n), count(n / 16)};
+  const cuuint64_t strides[] = {count(stride) * sizeof(double), 128};
+  const cuuint32_t box[] = {16, down ? 16 : 128, 8}, steps[] = {1, 1, 1};
+  return encode && n >= 128 &&
+         encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, down ? 3 : 2, A, sizes, strides, box, steps,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
 template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
                        index_t first, T* entries, int* ints, Mark* marks) {
@@ -463,9 +543,10 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
   const index_t stride = down ? a.col_stride : a.row_stride;
   const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
   const auto go = [&]<bool is_down>(std::bool_constant<is_down>) {
-    launch(stream, persistent_kernel<T, is_down>, blocks, GridShape<T>::threads, GridShape<T>::bytes,
-           Grid<T, is_down>{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first,
-                            marks});
+    Grid<T, is_down> grid{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first, marks,
+                          false,  {}};
+    if constexpr (boxed<T>) grid.boxes = squares && aligned && make_map<is_down>(grid.map, a.data, stride, A.rows);
+    launch(stream, persistent_kernel<T, is_down>, blocks, GridShape<T>::threads, GridShape<T>::bytes, grid);
   };
   if (down) go(std::true_type{});
   else go(std::false_type{});
