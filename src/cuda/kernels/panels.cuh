@@ -87,12 +87,14 @@ template <class T, int each>
 struct PanelRows {
   T* tile[each];
   int r[each];
-  bool inside;  // the first of them is a row of the matrix
+  bool own[each];  // not a copy
+  bool inside;     // the first of them is a row of the matrix
   __device__ __forceinline__ PanelRows(T* store, int n, int p) {
     const int lane = int(threadIdx.x) % 32, most = (n + 7) / 8 * 8 - 1;
 #pragma unroll
     for (int i = 0; i < each; ++i) {
       const int row = min(8 * p + 32 * i + lane, most);
+      own[i] = 8 * p + 32 * i + lane <= most;
       tile[i] = store + TileStore<T>::tile(row / 8, p), r[i] = row % 8;
     }
     inside = lane >= 8 || 8 * p + lane < n;
@@ -108,7 +110,8 @@ struct PanelRows {
   template <int all>
   __device__ __forceinline__ void write(const T (&a)[all][8]) const {
 #pragma unroll
-    for (int i = 0; i < each; ++i) write_row(tile[i], r[i], a[i]);
+    for (int i = 0; i < each; ++i)
+      if (own[i]) write_row(tile[i], r[i], a[i]);
   }
 };
 
