@@ -346,7 +346,8 @@ void add_bench(CLI::App& app) {
   command->add_option("--ordering", o.ordering, "sparse: auto, metis, amd or natural")
       ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
       ->capture_default_str();
-  command->add_option("--method", o.method, "solve, inverse, batch: which factor; batch: solve, with Cholesky factors, or factor-solve, both in one call")
+  command->add_option("--method", o.method, "solve, inverse, batch: which factor; batch: solve, with Cholesky factors, or factor-solve, both in one "
+                      "call")
       ->check(CLI::IsMember({"cholesky", "lu", "solve", "factor-solve"}))
       ->capture_default_str();
   command->add_option("--rhs", typed->nrhs,
@@ -363,7 +364,8 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--kind", typed->kind, "batch: strided, pointers or ragged [strided]")
       ->check(CLI::IsMember({"strided", "pointers", "ragged"}));
-  command->add_option("--sizes", typed->sizes, "ragged batch: fixed (all n), uniform in 1..n, or one-large (one of n among items of 16) [uniform]")
+  command->add_option("--sizes", typed->sizes, "ragged batch: fixed (all n), uniform in 1..n, or one-large (one of n among items of 16) "
+                      "[uniform]")
       ->check(CLI::IsMember({"fixed", "uniform", "one-large"}));
   command->add_option(
       "--preset", typed->preset,

@@ -187,8 +187,6 @@ struct LanePlace {
   __device__ int row(int e) const { return g + e / 2 * 8; }
   __device__ int col(int e) const { return t + e % 2 * 4; }
   __device__ int right_row() const { return g / 2 + g % 2 * 4; }
-  /// Where row r of eight lies if lane after lane is to find its right_row in turn.
-  __device__ static int right_place(int r) { return r % 4 * 2 + r / 4; }
 };
 
 /// 16 rows of 8 columns as left operand: entry (g + 8 h, t + 4 s).

@@ -1,9 +1,10 @@
 // Cholesky of one matrix in one launch: a persistent grid works off its tiles in dependency order.
 //
-// The matrix is cut into square tiles. Blocks draw tickets. The first one is the chain that bounds the time of all but large
-// matrices: it factors diagonal tile k, solves tile (k+1, k) with it and updates diagonal tile k+1, all in shared memory. A ticket is a tile, left-looking: the products of the tiles to its left are subtracted as soon as those
-// are final; then it waits for the diagonal tile of its column, is solved with it and becomes final. Or it is a square
-// of 2 x 2 tiles, which needs half the traffic for each product: for large matrices, which have enough of them.
+// The matrix is cut into square tiles. Blocks draw tickets. The first one is the chain that bounds the time of all but
+// large matrices: it factors diagonal tile k, solves tile (k+1, k) with it and updates diagonal tile k+1, all in shared
+// memory. Another ticket is a tile, left-looking: the products of the tiles to its left are subtracted as soon as those are
+// final; then it waits for the diagonal tile of its column, is solved with it and becomes final. Or it is a square of 2 x 2
+// tiles, which needs half the traffic for each product: for large matrices, which have enough of them.
 // Every wait is for a piece with an earlier ticket or for the chain, and who has a ticket is running; the chain waits for
 // tickets that need nothing of it that is not there. So two blocks that run are enough, whichever they are, and a hang is
 // impossible without all blocks being resident.

@@ -176,13 +176,6 @@ __device__ __forceinline__ TensorEntries<T> load_tile(const Matrix& A, int n, in
   }
   return c;
 }
-template <bool below, class T, class Matrix>
-__device__ __forceinline__ void store_tile(const TensorEntries<T>& c, const Matrix& A, int n, int r0, int k0,
-                                           const LanePlace& place) {
-#pragma unroll
-  for (int e = 0; e < 4; ++e)
-    if (inside<below>(e, n, r0, k0, place)) *entry_of(A, e, r0, k0, place) = c.get(e);
-}
 
 /// Room between columns in shared memory, so that the tiles of a warp meet no bank twice.
 template <class T>
