@@ -153,8 +153,8 @@ double fixed_size_sum(Bench& bench, const std::vector<int>& sizes) {
   for (std::size_t k = 0; k < distinct.size(); ++k)
     if (k % step == 0 || k + 1 == distinct.size()) {
       const index_t size = distinct[k], count = std::min(fixed_size_count, fixed_size_entries / (size * size) + 1);
-      const std::vector<int> sizes_alike(std::size_t(count), int(size));
-      measured[int(size)] = quick_seconds<T>(bench, "strided", sizes_alike) / double(count);
+      const auto alike = std::vector<int>(std::size_t(count), int(size));
+      measured[int(size)] = quick_seconds<T>(bench, "strided", alike) / double(count);
     }
   double sum = 0;
   for (const auto& [n, times] : occurrences) {

@@ -29,8 +29,8 @@ struct Parts {
   R re, im;
 };
 
-/// Entry (i, j) of a hermitian positive definite matrix of order n: random entries, n added to the diagonal. A complex
-/// matrix has imaginary parts everywhere but on the diagonal.
+/// Entry (i, j) of a hermitian positive definite matrix of order n: random entries, n added to the diagonal, 2 n of a
+/// complex matrix, whose entries may have a modulus above 1. It has imaginary parts everywhere but on the diagonal.
 template <Scalar T>
 PROGRAM_ON_BOTH Parts<trifactor::real_t<T>> positive_definite_entry(index_t n, index_t i, index_t j,
                                                                     std::uint64_t seed) {
@@ -38,7 +38,7 @@ PROGRAM_ON_BOTH Parts<trifactor::real_t<T>> positive_definite_entry(index_t n, i
   const auto place = std::uint64_t(i > j ? i + j * n : j + i * n);
   constexpr bool has_two = trifactor::ComplexScalar<T>;
   const R re = R(random_number(seed, has_two ? 2 * place : place));
-  if (i == j) return {re + R(n), R(0)};
+  if (i == j) return {re + R(has_two ? 2 * n : n), R(0)};
   if (!has_two) return {re, R(0)};
   const R im = R(random_number(seed, 2 * place + 1));
   return {re, i < j ? -im : im};

@@ -109,13 +109,18 @@ class Rows(BenchTest):
         rows = self.rows("batch", "--preset", "herk", "--count", "2", "--against", "none")
         self.assertEqual(len(rows), 6)
 
+    def test_small_matrices_of_every_scalar_are_positive_definite(self):
+        self.succeed_json("bench", "batch", *QUICK, "--n", "2,3,8", "--count", "4000", "--seed", "1", "--against", "none",
+                          "--scalar", ",".join(self.scalars))
+
     def test_batches_of_solves(self):
         for kind in ["strided", "pointers"]:
             for uplo in ["lower", "upper"]:
                 rows = self.rows("batch", "--method", "solve", "--n", "12", "--count", "30", "--rhs", "1,4", "--kind", kind,
                                  "--uplo", uplo)
                 self.assertEqual([(row["nrhs"], row["kind"], row["uplo"]) for row in rows], [(1, kind, uplo), (4, kind, uplo)])
-                self.assertAlmostEqual(rows[1]["gflops"] * rows[1]["seconds"] * 1e9 / (2 * 12 ** 2 * 4 * 30), 1, places=9)
+                flops = 2 * 12 ** 2 * 4 * 30 * (4 if self.scalar.startswith("c") else 1)
+                self.assertAlmostEqual(rows[1]["gflops"] * rows[1]["seconds"] * 1e9 / flops, 1, places=9)
         self.fail_with(2, "--kind ragged", "bench", "batch", "--method", "solve", "--kind", "ragged", "--n", "5")
 
     def test_values_on_the_host_have_no_peer(self):
