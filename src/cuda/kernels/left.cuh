@@ -121,42 +121,7 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scales, T* V) {
       }
 #pragma unroll
     for (int c = 0; c < width; ++c) a[c] = panel[c * pitch + row];
-    R d = real(l[0][0]), y = careful ? R(1) : rough_reciprocal(d);
-#pragma unroll
-    for (int c = 0; c < width; ++c) {
-      mine = row == k0 + c ? d : mine;
-      const int k = c + 1 < width ? c + 1 : c;
-      if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
-        const R scale = reciprocal_sqrt(d);
-#pragma unroll
-        for (int r = c + 1; r < width; ++r) l[r][c] = l[r][c] * scale;
-        const T t = a[c] * scale;
-#pragma unroll
-        for (int q = c + 1; q < width; ++q) {
-          a[q] = minus_product(a[q], t, conj(l[q][c]));
-#pragma unroll
-          for (int r = q; r < width; ++r) l[r][q] = minus_product(l[r][q], l[r][c], conj(l[q][c]));
-        }
-        if (c + 1 < width) d = real(l[k][k]);
-      } else {  // 1 / d = y (1 + p), and the products with y do not wait for p; the next pivot goes ahead of all
-        const R p = reciprocal_correction(d, y), before = y;
-        if (c + 1 < width) {
-          // The square of a float overflows too soon to be computed first, as it is of a double to save time.
-          const R sy = sizeof(R) == 4 ? real((l[k][c] * y) * conj(l[k][c])) : real(l[k][c] * conj(l[k][c])) * y;
-          d = (real(l[k][k]) - sy) - sy * p;
-          y = rough_reciprocal(d);
-        }
-        const T ay = a[c] * before, t = ay + ay * p;
-#pragma unroll
-        for (int q = c + 1; q < width; ++q) a[q] = minus_product(a[q], t, conj(l[q][c]));
-#pragma unroll
-        for (int r = c + 2; r < width; ++r) {
-          const T ly = l[r][c] * before, u = ly + ly * p;
-#pragma unroll
-          for (int q = c + 1; q <= r; ++q) l[r][q] = minus_product(l[r][q], u, conj(l[q][c]));
-        }
-      }
-    }
+    eliminate_block<careful>(l, a, row, k0, mine);
     if (row / width == k0 / width) scales[row] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
     __syncwarp();  // the scales are visible, and everyone has read the block
 #pragma unroll

@@ -42,6 +42,52 @@ struct Corner {
   static constexpr int size = width * pitch;  // of each of the two
 };
 
+/// Eliminates the columns of a block of eight, of which every lane has the lower triangle l, for itself, so that no column
+/// waits for another lane. The row a goes along: it is eliminated as a row below the block would be. Columns stay
+/// unscaled. `mine` becomes the pivot of the row with the number `row`, where it is one of the block, which begins with row
+/// `first`.
+template <bool careful, class T>
+__device__ __forceinline__ void eliminate_block(T (&l)[8][8], T (&a)[8], int row, int first, Real<T>& mine) {
+  using R = Real<T>;
+  constexpr int width = 8;
+  R d = real(l[0][0]), y = careful ? R(1) : rough_reciprocal(d);
+#pragma unroll
+  for (int c = 0; c < width; ++c) {
+    mine = row == first + c ? d : mine;
+    const int k = c + 1 < width ? c + 1 : c;
+    if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
+      const R scale = reciprocal_sqrt(d);
+#pragma unroll
+      for (int r = c + 1; r < width; ++r) l[r][c] = l[r][c] * scale;
+      const T t = a[c] * scale;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) {
+        a[q] = minus_product(a[q], t, conj(l[q][c]));
+#pragma unroll
+        for (int r = q; r < width; ++r) l[r][q] = minus_product(l[r][q], l[r][c], conj(l[q][c]));
+      }
+      if (c + 1 < width) d = real(l[k][k]);
+    } else {  // 1 / d = y (1 + p), and the products with y do not wait for p; the next pivot goes ahead of all
+      const R p = reciprocal_correction(d, y), before = y;
+      if (c + 1 < width) {
+        // The square of a float overflows too soon to be computed first, as it is of a double to save time.
+        const R sy = sizeof(R) == 4 ? real((l[k][c] * y) * conj(l[k][c])) : real(l[k][c] * conj(l[k][c])) * y;
+        d = (real(l[k][k]) - sy) - sy * p;
+        y = rough_reciprocal(d);
+      }
+      const T ay = a[c] * before, t = ay + ay * p;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) a[q] = minus_product(a[q], t, conj(l[q][c]));
+#pragma unroll
+      for (int r = c + 2; r < width; ++r) {
+        const T ly = l[r][c] * before, u = ly + ly * p;
+#pragma unroll
+        for (int q = c + 1; q <= r; ++q) l[r][q] = minus_product(l[r][q], u, conj(l[q][c]));
+      }
+    }
+  }
+}
+
 /// Factors the block, of which the lower triangle is given, by one warp: L takes its place, V becomes L^-H. Every lane
 /// has the whole block in registers and factors it for itself, so that no column waits for another lane; lanes 0-7
 /// carry a row of the block besides, lanes 8-15 a row of the identity, which the same column operations turn into rows
@@ -71,43 +117,8 @@ __device__ __forceinline__ int factor_corner(T* block, T* V, T* scales) {
 #pragma unroll
     for (int e = 0; e < vector; ++e) a[c + e] = row < 8 ? v.v[e] : T(c + e == row - 8 ? 1 : 0);
   }
-  R mine = R(1), d = real(l[0][0]), y = careful ? R(1) : rough_reciprocal(d);
-#pragma unroll
-  for (int c = 0; c < width; ++c) {
-    mine = lane == c ? d : mine;
-    if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
-      const R scale = reciprocal_sqrt(d);
-#pragma unroll
-      for (int r = c + 1; r < width; ++r) l[r][c] = l[r][c] * scale;
-      const T t = a[c] * scale;
-#pragma unroll
-      for (int q = c + 1; q < width; ++q) {
-        a[q] = minus_product(a[q], t, conj(l[q][c]));
-#pragma unroll
-        for (int r = q; r < width; ++r) l[r][q] = minus_product(l[r][q], l[r][c], conj(l[q][c]));
-      }
-      if (c + 1 < width) d = real(l[c + 1 < width ? c + 1 : c][c + 1 < width ? c + 1 : c]);
-    } else {  // 1 / d = y (1 + p), and the products with y do not wait for p; the next pivot goes ahead of all
-      const R p = reciprocal_correction(d, y);
-      const R before = y;
-      if (c + 1 < width) {
-        const int k = c + 1 < width ? c + 1 : c;
-        // The square of a float overflows too soon to be computed first, as it is of a double to save time.
-        const R sy = sizeof(R) == 4 ? real((l[k][c] * y) * conj(l[k][c])) : real(l[k][c] * conj(l[k][c])) * y;
-        d = (real(l[k][k]) - sy) - sy * p;
-        y = rough_reciprocal(d);
-      }
-      const T ay = a[c] * before, t = ay + ay * p;
-#pragma unroll
-      for (int q = c + 1; q < width; ++q) a[q] = minus_product(a[q], t, conj(l[q][c]));
-#pragma unroll
-      for (int r = c + 2; r < width; ++r) {
-        const T ly = l[r][c] * before, u = ly + ly * p;
-#pragma unroll
-        for (int q = c + 1; q <= r; ++q) l[r][q] = minus_product(l[r][q], u, conj(l[q][c]));
-      }
-    }
-  }
+  R mine = R(1);
+  eliminate_block<careful>(l, a, lane, 0, mine);
   if (!careful && __any_sync(~0u, !middling(mine))) return -1;
   if (lane < width) scales[lane] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
   __syncwarp();  // the scales are visible, and everyone has read the block
