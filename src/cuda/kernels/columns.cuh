@@ -62,12 +62,14 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
     if (c + 1 < width && row == k) raw[corner_at] = a[0][k];
     if (solves && row == c) raw[width + 1] = b[0];
     __syncwarp();  // the column is visible
+    // Lanes whose row is done need not read: where eight neighbours do not, that saves time.
+    if (width <= 8 || row > c || c == 0)
 #pragma unroll
-    for (int q = (c == 0 ? 0 : k) / V * V; q < width; q += V) {
-      const auto v = *reinterpret_cast<const EntryVector<T, V>*>(raw + q);
+      for (int q = (c == 0 ? 0 : k) / V * V; q < width; q += V) {
+        const auto v = *reinterpret_cast<const EntryVector<T, V>*>(raw + q);
 #pragma unroll
-      for (int e = 0; e < V; ++e) column[q + e] = v.v[e];
-    }
+        for (int e = 0; e < V; ++e) column[q + e] = v.v[e];
+      }
     if (c + 1 < width) {
       corner = real(c > 0 && k % V ? column[c] : raw[corner_at]);
       next = column[k];

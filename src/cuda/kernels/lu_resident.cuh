@@ -92,7 +92,7 @@ struct LuResident {
 };
 
 template <class T>
-__global__ void __launch_bounds__(lu_resident_threads, 2)
+__global__ void __launch_bounds__(lu_resident_threads, sizeof(T) > 8 ? 3 : 4)
     lu_resident_kernel(Items<T> A, Pivots<int> pivots, int* info, bool resets) {
   using Matrix = LuResident<T>;
   using Panel = typename Matrix::Panel;

@@ -141,7 +141,8 @@ struct RightSide {
     for (int i = 0; i < each; ++i) rhs[8 * p + 32 * i + lane] = b[i];
     if (lane < 8) scales()[8 * p + lane] = T(scale);
   }
-  /// M^H x = D^-1 M^-1 b, when all panels are done, from the last entry on; a lane has those below lane and lane + 32.
+  /// M^H x = D^-1 M^-1 b, when all panels are done, from the last entry on; a lane has entries lane and lane + 32. What
+  /// is beyond n is zero.
   __device__ __forceinline__ void backward(int n, const T* store, T (&x)[most / 4]) const {
     constexpr int each = most / 4;
     const int lane = int(threadIdx.x % 32);
@@ -164,7 +165,7 @@ struct RightSide {
         const T known = from(x[last], c % 32);
 #pragma unroll
         for (int i = 0; i <= last; ++i)
-          if (lane + 32 * i < c && c < n)
+          if (lane + 32 * i < c)
             x[i] = minus_product(x[i], conj(tiles[4 * Store::pitch * i + Store::place(r, lane % 8)]) * scale[i], known);
       }
     };
@@ -298,6 +299,20 @@ struct TileWalk {
     }
   }
 };
+/// The same for two tiles side by side in four steps, along rows.
+template <class T>
+struct RowWalk {
+  int col, first, place[4];
+  __device__ __forceinline__ RowWalk() {
+    const int lane = int(threadIdx.x % 32);
+    col = lane % 16, first = lane / 16 * 4;
+#pragma unroll
+    for (int h = 0; h < 4; ++h) place[h] = TileStore<T>::pitch * (col / 8) + TileStore<T>::place(row(h), col % 8);
+  }
+  __device__ __forceinline__ int row(int h) const { return first + h; }
+  /// Columns beyond the diagonal, in tiles k and k + 1 of row i.
+  __device__ __forceinline__ int beyond(int h, int i, int k) const { return col - row(h) - 8 * (i - k); }
+};
 
 /// Starts to copy the lower triangle of A, of order up to 8 * most, in two groups: the first panel, and the others; the
 /// second is empty where rows are contiguous, since they come one row of tiles after the other. What is missing of the
@@ -337,6 +352,31 @@ __device__ __forceinline__ void copy_triangle(const Tile<T>& A, T* store) {
   copy_commit();
   if (by_rows) copy_commit();
 }
+/// The same where rows are contiguous, two tiles at a time.
+template <int most, class T>
+__device__ __forceinline__ void copy_rows(const Tile<T>& A, T* store) {
+  constexpr int bytes = int(sizeof(T));
+  const RowWalk<T> walk;
+  const int n = int(A.rows);
+  const unsigned to = shared_address(store);
+  const T* from = A.data + walk.row(0) * A.row_stride + walk.col;
+#pragma unroll
+  for (int i = 0; i < most; ++i)
+    if (8 * i < n) {
+#pragma unroll
+      for (int h = 0; h < 4; ++h, from += A.row_stride)
+#pragma unroll
+        for (int k = 0; k <= i; k += 2)
+          if (k < i || walk.col < 8) {
+            const bool inside = 8 * i + walk.row(h) < n && (k + 1 < i || walk.beyond(h, i, k) <= 0);
+            copy_async<bytes>(to + bytes * (TileStore<T>::tile(i, k) + walk.place[h]), from + 8 * k,
+                              inside ? bytes : 0);
+          }
+      from += 4 * A.row_stride;
+    }
+  copy_commit();
+  copy_commit();
+}
 
 /// Writes the triangle, where rows are contiguous.
 template <int most, class T>
@@ -370,44 +410,34 @@ __device__ __forceinline__ void write_rows(const Tile<T>& A, const T* store) {
       }
     }
 }
-
-/// Writes row i of tiles, where rows are contiguous.
+/// Writes row i of tiles, two tiles at a time.
 template <int most, class T>
-__device__ __forceinline__ void write_tiles(const Tile<T>& A, const T* store, int i) {
+__device__ __forceinline__ void write_row_of_tiles(const Tile<T>& A, const T* store, int i) {
   constexpr int together = 4;  // tiles
-  const TileWalk<T, true> walk;
+  const RowWalk<T> walk;
   const int n = int(A.rows);
-  T* at[2];
-  const T* from[2];
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    at[h] = A.data + (8 * i + walk.row[h]) * A.row_stride + walk.col[h];
-    from[h] = store + TileStore<T>::tile(i, 0) + TileStore<T>::place(walk.row[h], walk.col[h]);
-  }
+  T* const to = A.data + (8 * i + walk.row(0)) * A.row_stride + walk.col;
+  const T* const from = store + TileStore<T>::tile(i, 0);
 #pragma unroll
   for (int k0 = 0; k0 < most; k0 += together)
     if (k0 <= i) {
-      T v[together][2];
+      T v[together / 2][4];
 #pragma unroll
-      for (int k = 0; k < together; ++k)
+      for (int k = 0; k < together; k += 2)
 #pragma unroll
-        for (int h = 0; h < 2; ++h)
-          if (k0 + k <= i) v[k][h] = from[h][TileStore<T>::pitch * (k0 + k)];
+        for (int h = 0; h < 4; ++h)
+          if (walk.beyond(h, i, k0 + k) <= 0) v[k / 2][h] = from[TileStore<T>::pitch * (k0 + k) + walk.place[h]];
+      T* at = to + 8 * k0;
 #pragma unroll
-      for (int k = 0; k < together; ++k)
+      for (int h = 0; h < 4; ++h, at += A.row_stride)
 #pragma unroll
-        for (int h = 0; h < 2; ++h) {
+        for (int k = 0; k < together; k += 2) {
+          const int beyond = walk.beyond(h, i, k0 + k);
           if constexpr (is_complex<T>)
-            if (k0 + k == i && walk.row[h] == walk.col[h]) v[k][h] = T(real(v[k][h]));
-          const int last = k0 + k < i ? 7 : k0 + k == i ? walk.row[h] : -1;  // column
-          if (8 * i + walk.row[h] < n && walk.col[h] <= last) at[h][8 * (k0 + k)] = v[k][h];
+            if (beyond == 0) v[k / 2][h] = T(real(v[k / 2][h]));
+          if (8 * i + walk.row(h) < n && beyond <= 0) at[8 * k] = v[k / 2][h];
         }
     }
-}
-/// Those from row i on, when a panel has failed.
-template <int most, class T>
-__device__ __noinline__ void write_rest(Tile<T> A, const T* store, int i) {
-  for (; 8 * i < int(A.rows); ++i) write_tiles<most>(A, store, i);
 }
 
 /// Shared memory and registers of factor_tiles with `most` rows of tiles.
@@ -416,9 +446,8 @@ struct TilesShape {
   static constexpr int scratch = ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
   static constexpr int entries(int n) { return scratch + TileStore<T>::size(n); }
   static constexpr int right = ceil_div(RightSide<T, most>::size, 32) * 32;  // entries, for a right-hand side
-  // On a multiprocessor, as many as were fastest: at order 64 in double, 8 with all the registers they want; below,
-  // more.
-  static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 8 : 20) : 8;
+  // On a multiprocessor, as many as were fastest.
+  static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 12 : 20) : 8;
 };
 
 /// Factors A from the left by panels of eight columns. Returns 0 or the failed column + 1. By one warp; `most` rows of
@@ -428,8 +457,13 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
   using Store = TileStore<T>;
   const int lane = int(threadIdx.x % 32), n = int(A.rows), used = (n + 7) / 8;
   const LanePlace place;
-  constexpr bool early = by_rows && most > 4;  // rows of tiles are written as soon as they are complete
-  copy_triangle<by_rows, most>(A, store);
+  // Above 32, rows of tiles are written as soon as they are complete, and two tiles go together: 0.141 against 0.146 ms
+  // at order 64 in double, 0.092 against 0.097 in single; but 0.040 against 0.038 at order 32 in double.
+  constexpr bool two_tiles = by_rows && most > 4;
+  if constexpr (two_tiles)
+    copy_rows<most>(A, store);
+  else
+    copy_triangle<by_rows, most>(A, store);
   T* const part = store + Store::place(place.right_row(), place.t);
   const index_t ld = A.col_stride;
   T* out = A.data + lane;  // where columns are contiguous: a lane's entry of the first of a panel
@@ -478,7 +512,7 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
       out += 8 * ld + 8;
     }
     __syncwarp();  // the panel is complete
-    if constexpr (early) write_tiles<most>(afresh(A), store, p);
+    if constexpr (two_tiles) write_row_of_tiles<most>(afresh(A), store, p);
   };
   int p = 0;
   copy_wait<1>();
@@ -491,10 +525,11 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
     if (p == 1) copy_wait<0>(), __syncwarp();  // everything is there
     step(std::integral_constant<int, 1>{}, p);
   }
-  copy_wait<0>();                       // nothing is under way, even if the first panel failed
-  if constexpr (by_rows) __syncwarp();  // all of it is visible
-  if (early && failed) write_rest<most>(A, store, p);
-  if constexpr (by_rows && !early) write_rows<most>(afresh(A), store);
+  copy_wait<0>();  // nothing is under way, even if the first panel failed
+  if constexpr (by_rows && !two_tiles) {
+    __syncwarp();  // all of it is visible
+    write_rows<most>(afresh(A), store);
+  }
   return failed ? 8 * (p - 1) + failed : 0;
 }
 

@@ -41,6 +41,7 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   const Tile<T> A = afresh(given);
   T rows[1][width], (&a)[width] = rows[0];
   const T* at = A.data + row;
+  const unsigned below = row < n ? (1u << n) - (1u << row) : 0;  // rows of column `row`, a bit for each
   if constexpr (!by_rows) {
     const int last = row < n ? row : -1;  // column
 #pragma unroll
@@ -52,7 +53,7 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
     const unsigned to = shared_address(scratch + row);
 #pragma unroll
     for (int r = 0; r < width; ++r, at += A.row_stride)
-      if (row <= r && r < n) copy_async<int(sizeof(T))>(to + r * Scratch::step * int(sizeof(T)), at);
+      if (below >> r & 1) copy_async<int(sizeof(T))>(to + r * Scratch::step * int(sizeof(T)), at);
     copy_commit();
     copy_wait<0>();
     __syncwarp();  // the triangle is there
@@ -80,11 +81,12 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
       if (c <= last) *to = a[c];
   } else {
     T column[width];
+    scratch[row * Scratch::step + row] = T(pivot);
     read_vectors<width>(scratch + row * Scratch::step, column);
-    const int end = writes ? n : 0;
+    const unsigned written = writes && n > row ? below : 0;
 #pragma unroll
     for (int r = 0; r < width; ++r, to += out.row_stride)
-      if (row <= r && r < end) *to = (row == r ? T(pivot) : column[r]) * scale;
+      if (written >> r & 1) *to = column[r] * scale;
   }
   return {n < 0 ? -1 : failed, x, scale};
 }
