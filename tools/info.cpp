@@ -9,7 +9,6 @@
 #include <trifactor/info.hpp>
 #include <trifactor/measure.hpp>
 
-
 namespace program {
 namespace {
 
