@@ -303,11 +303,16 @@ void CudaEngine::cholesky_persistent(Items<T> A, bool squares, bool resets, int*
 }
 template <class T>
 bool CudaEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {
-  if (min(A.rows, A.cols) > tuning.whole || A.cols > lu_columns<T>(A.rows)) return false;
-  set_path(max(A.rows, A.cols) <= 32 ? "warp" : "block");
+  if (min(A.rows, A.cols) > tuning.whole) return false;
+  const bool in_registers = A.cols <= lu_columns<T>(A.rows);
+  if (!in_registers && (one_strided(A) || !lu_resident_fits<T>(A.rows, A.cols))) return false;
+  set_path(!in_registers ? "resident" : max(A.rows, A.cols) <= 32 ? "warp" : "block");
   if (arena().planning()) return true;
   const Traced traced(*this, "lu_whole", A.rows, A.cols);
-  launch_lu_rows(stream_, A, pivots, info, true);
+  if (in_registers)
+    launch_lu_rows(stream_, A, pivots, info, true);
+  else
+    launch_lu_resident(stream_, A, pivots, info, true);
   return true;
 }
 template <class T>

@@ -46,7 +46,8 @@ void expect_solved(Op op, const Items<T>& A, const Items<T>& X, const Items<T>& 
 TYPED_TEST(LuBatch, FactorsEveryShape) {
   const Shape shapes[] = {{0, 0},   {0, 5},   {5, 0},   {1, 1},   {1, 7},   {7, 1},    {2, 2},    {3, 3},
                           {4, 4},   {5, 5},   {8, 8},   {7, 3},   {3, 7},   {16, 16},  {12, 20},  {32, 32},
-                          {33, 33}, {50, 20}, {20, 50}, {64, 64}, {65, 65}, {100, 40}, {40, 100}, {130, 130}};
+                          {33, 33}, {50, 20}, {20, 50}, {64, 64}, {65, 65}, {100, 40}, {40, 100}, {81, 81},
+                          {97, 128}, {128, 70}, {113, 113}, {128, 128}, {130, 130}};
   for (Kind kind : all_kinds)
     for (auto shape : shapes)
       for (index_t count : {1, shape.first < 60 ? 19 : 5}) {

@@ -57,21 +57,22 @@ class ItemTurn {
 
 // ---- several items to a warp: a row to a lane ----
 
-/// What a kernel need not ask when all items are of one size: a third of the instructions of a small item.
-template <bool ragged, class T>
-__device__ __forceinline__ void assume_ragged(Items<T>& A, Selection& selection) {
+/// What a kernel need not ask when all items are of one size, a third of the instructions of a small item, and which way
+/// they lie.
+template <bool ragged, bool by_rows, class T>
+__device__ __forceinline__ void assume(Items<T>& A, Selection& selection) {
+  A.is_flipped = by_rows;
   if constexpr (!ragged) A.item_rows = nullptr, selection.order = nullptr;
 }
 
 template <class T, int width, bool ragged, bool by_rows>
-__global__ void __launch_bounds__(SmallShape<T, width>::threads, SmallShape<T, width>::blocks)
+__global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallShape<T, width, by_rows>::blocks)
     cholesky_small_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
-  using Shape = SmallShape<T, width>;
-  assume_ragged<ragged>(A, selection);
+  using Shape = SmallShape<T, width, by_rows>;
+  assume<ragged, by_rows>(A, selection);
   extern __shared__ __align__(16) unsigned char raw[];
-  const int group = int(threadIdx.x) / width;
+  const int group = int(threadIdx.x / width);
   T* scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
-  T* turned = reinterpret_cast<T*>(raw) + Shape::items * Shape::scratch + group * Shape::turned;
   const index_t begin = selection.order ? selection.bounds[0] : 0,
                 end = selection.order ? selection.bounds[1] : A.count;
   for (index_t b0 = begin + index_t(blockIdx.x) * Shape::items; b0 < end; b0 += index_t(gridDim.x) * Shape::items) {
@@ -81,12 +82,12 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, SmallShape<T, w
     Tile<T> a{nullptr, 0, 0, 1, 1};
     if (own) a = A.item(b);
     const int n = int(a.rows);
-    int failed = factor_small<false, T, width, by_rows, false>(a, n, true, scratch, turned).failed;
+    int failed = factor_small<false, T, width, by_rows, false>(a, n, true, scratch).failed;
     if (__any_sync(~0u, failed < 0)) {
-      const auto again = factor_small_carefully<T, width, by_rows, false>(a, n, failed < 0, scratch, turned, T(0));
+      const auto again = factor_small_carefully<T, width, by_rows, false>(a, n, failed < 0, scratch, T(0));
       failed = failed < 0 ? again.failed : failed;
     }
-    if (inside && int(threadIdx.x) % width == 0) report(info, b, resets, first, own, failed);
+    if (inside && threadIdx.x % width == 0) report(info, b, resets, first, own, failed);
     __syncwarp();  // scratch memory is free again
   }
 }
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, SmallShape<T, w
 template <class T, int most, bool ragged, bool by_rows>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
     cholesky_tiles_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
-  assume_ragged<ragged>(A, selection);
+  assume<ragged, by_rows>(A, selection);
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + TilesShape<T, most>::scratch;
   for (ItemTurn<1> turn(selection, A.count); turn.more();) {
@@ -188,13 +189,12 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
            unsigned(threads), bytes, A, selection, info, first, resets);
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
-    using Shape = SmallShape<T, width>;
+    using Shape = SmallShape<T, width, false>;
     const auto kernel = A.is_flipped ? A.ragged() ? cholesky_small_kernel<T, width, true, true>
                                                   : cholesky_small_kernel<T, width, false, true>
                         : A.ragged() ? cholesky_small_kernel<T, width, true, false>
                                      : cholesky_small_kernel<T, width, false, false>;
-    go(kernel, Shape::threads, Shape::items, std::size_t(Shape::items) * (Shape::scratch + Shape::turned) * sizeof(T),
-       8);
+    go(kernel, Shape::threads, Shape::items, A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes, 8);
   };
   constexpr std::size_t all_shared = 227u << 10, reserved = 1u << 10;  // of a multiprocessor, and by each block
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {

@@ -144,38 +144,38 @@ __global__ void __launch_bounds__(32, Resident<T, strips, 1>::blocks)
 
 /// Factors, and solves for one right-hand side at most.
 template <class T, int most, bool ragged, bool by_rows>
-__global__ void __launch_bounds__(32, TilesShape<T, most>::solve_blocks)
+__global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
     cholesky_solve_tiles_kernel(Items<T> A, Items<T> B, int* info) {
   using Shape = TilesShape<T, most>;
+  A.is_flipped = by_rows;
   if constexpr (!ragged) A.item_rows = nullptr, B.item_rows = nullptr;
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const rhs = scratch + Shape::scratch;
-  T* const store = rhs + Shape::beside;
-  const BesideRow<T, most> beside{rhs};
-  const int lane = int(threadIdx.x) % 32;
-  beside.start();
+  T* const store = rhs + Shape::right;
+  const RightSide<T, most> right{rhs};
+  const int lane = int(threadIdx.x % 32);
   for (index_t at = blockIdx.x; at < B.count; at += gridDim.x) {
     const index_t b = B.count - 1 - at;  // as ItemTurn
     int failed = -1;
     if (fits(A, B, b)) {
       const Tile<T> a = A.item(b), x = B.item(b);
       const bool some = x.cols > 0;
-      const int n = int(a.rows), used = (n + 7) / 8;
+      const int n = int(a.rows);
       // Where A is seen flipped, conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
 #pragma unroll
       for (int i = 0; i < most / 4; ++i) {
         const int row = lane + 32 * i;
         rhs[row] = row < n && some ? conj_if(by_rows, x.data[row * x.row_stride]) : T(0);
       }
-      failed = factor_tiles<most, by_rows, true>(afresh(a), store, scratch, beside);
-      __syncwarp();  // y is there
-      if (failed == 0) {
-        beside.backward(used, store);
+      failed = factor_tiles<most, by_rows, true>(afresh(a), store, scratch, right);
+      if (failed == 0 && some) {
+        T v[most / 4];
+        right.backward(n, store, v);
         const Tile<T> out = afresh(x);
 #pragma unroll
         for (int i = 0; i < most / 4; ++i) {
           const int row = lane + 32 * i;
-          if (row < n && some) out.data[row * out.row_stride] = conj_if(by_rows, rhs[row]);
+          if (row < n) out.data[row * out.row_stride] = conj_if(by_rows, v[i]);
         }
       }
     }
@@ -186,14 +186,14 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::solve_blocks)
 
 /// Factors and solves for one right-hand side at most, several items to a warp.
 template <class T, int width, bool ragged, bool by_rows>
-__global__ void __launch_bounds__(SmallShape<T, width>::threads, SmallShape<T, width>::solve_blocks)
+__global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShape<T, width, true>::solve_blocks)
     cholesky_solve_small_kernel(Items<T> A, Items<T> B, int* info) {
-  using Shape = SmallShape<T, width>;
+  using Shape = SmallShape<T, width, true>;
+  A.is_flipped = by_rows;
   if constexpr (!ragged) A.item_rows = nullptr, B.item_rows = nullptr;
   extern __shared__ __align__(16) unsigned char raw[];
-  const int group = int(threadIdx.x) / width, row = int(threadIdx.x) % width;
+  const int group = int(threadIdx.x / width), row = int(threadIdx.x % width);
   T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
-  T* const turned = reinterpret_cast<T*>(raw) + Shape::items * Shape::scratch + group * Shape::turned;
   const auto from = [](T v, int l) TF_INLINE_LAMBDA {
     if constexpr (is_complex<T>)
       return T(__shfl_sync(~0u, v.re, l, width), __shfl_sync(~0u, v.im, l, width));
@@ -209,21 +209,18 @@ __global__ void __launch_bounds__(SmallShape<T, width>::threads, SmallShape<T, w
     // A is seen flipped: conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
     const bool some = row < n && x.cols > 0;
     const T given = some ? conj_if(by_rows, x.data[row * x.row_stride]) : T(0);
-    auto result = factor_small<false, T, width, by_rows, true>(a, n, true, scratch, turned, given);
+    auto result = factor_small<false, T, width, by_rows, true>(a, n, true, scratch, given);
     if (__any_sync(~0u, result.failed < 0)) {
       const bool again = result.failed < 0;
-      const auto careful =
-          factor_small_carefully<T, width, by_rows, true>(a, again ? n : 0, again, scratch, turned, given);
+      const auto careful = factor_small_carefully<T, width, by_rows, true>(a, again ? n : 0, again, scratch, given);
       if (again) result = careful;
     }
-    __syncwarp();                   // the factor is there
-    T column[width], v = result.x;  // D^(1/2) M^H x = D^(1/2) v, from the last column on
-#pragma unroll
-    for (int r = 0; r < width; ++r) column[r] = conj(turned[r * Shape::pitch + row]) * result.scale;
+    T column[width], v = result.x;  // M^H x = v, from the last column on
+    read_vectors<width>(scratch + row * Shape::Scratch::step, column);
 #pragma unroll
     for (int c = width - 1; c > 0; --c) {
       const T last = from(v, c);
-      if (row < c && c < n) v = minus_product(v, column[c], last);
+      if (row < c && c < n) v = minus_product(v, conj((column[c] * result.scale) * result.scale), last);
     }
     const Tile<T> to = afresh(x);
     if (some && result.failed == 0) to.data[row * to.row_stride] = conj_if(by_rows, v);
@@ -237,13 +234,12 @@ template <class T>
 void launch_factor_and_solve_one(void* stream, const Items<T>& A, bool flipped, const Items<T>& B, int* info) {
   const bool ragged = A.ragged() || B.ragged();
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
-    using Shape = SmallShape<T, width>;
+    using Shape = SmallShape<T, width, true>;
     const auto kernel = flipped  ? ragged ? cholesky_solve_small_kernel<T, width, true, true>
                                           : cholesky_solve_small_kernel<T, width, false, true>
                          : ragged ? cholesky_solve_small_kernel<T, width, true, false>
                                  : cholesky_solve_small_kernel<T, width, false, false>;
-    launch(stream, kernel, grid_for(ceil_div(B.count, Shape::items)), Shape::threads,
-           std::size_t(Shape::items) * (Shape::scratch + Shape::turned) * sizeof(T), A, B, info);
+    launch(stream, kernel, grid_for(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes, A, B, info);
   };
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
     using Shape = TilesShape<T, most>;
@@ -251,7 +247,7 @@ void launch_factor_and_solve_one(void* stream, const Items<T>& A, bool flipped, 
                                           : cholesky_solve_tiles_kernel<T, most, false, true>
                          : ragged ? cholesky_solve_tiles_kernel<T, most, true, false>
                                  : cholesky_solve_tiles_kernel<T, most, false, false>;
-    launch(stream, kernel, grid_for(B.count), 32, std::size_t(Shape::entries(int(A.rows)) + Shape::beside) * sizeof(T),
+    launch(stream, kernel, grid_for(B.count), 32, std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T),
            A, B, info);
   };
   using std::integral_constant;

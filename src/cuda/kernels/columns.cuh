@@ -7,13 +7,14 @@
 
 namespace trifactor::cuda {
 
-/// Shared memory of one diagonal block: two columns on their way, each with a diagonal entry and one of a right-hand
-/// side, and the scales.
-template <class T, int width>
+/// Shared memory of one diagonal block: the columns on their way, each with a diagonal entry and one of a right-hand
+/// side, and the scales. Two columns at a time are enough, unless they are kept.
+template <class T, int width, bool kept = false>
 struct ColumnScratch {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
+  static constexpr int columns = kept ? width : 2;
   static constexpr int step = width + (vector > 1 ? vector : 2);
-  static constexpr int used = 2 * step + width;
+  static constexpr int used = columns * step + width;
   static constexpr int size =
       used + (used * int(sizeof(T)) % 128 == 0 ? vector : 0);  // groups of lanes in different banks
 };
@@ -40,25 +41,26 @@ __device__ __forceinline__ void for_constants(F f) {
 /// anything. Returns the lane's own pivot; on return a holds L, with garbage from the first bad pivot on.
 /// Without `careful` pivots must be of a middling size (see middling): squares and reciprocals may overflow.
 ///
-/// With `solves`, b is entry `row` of a right-hand side, and becomes that of D^-1 M^-1 b, where L = M D^(1/2) and the
-/// diagonal of M is 1; `own_scale` becomes 1 / L(row, row).
-template <bool careful, bool solves = false, class T, int width, int each>
+/// With `solves`, b has the rows' entries of a right-hand side, a column more that is eliminated. In the diagonal block
+/// it becomes D^-1 M^-1 b, where L = M D^(1/2) and the diagonal of M is 1. `own_scale` becomes 1 / L(row, row).
+/// With `kept`, what is below the diagonal of column c stays at scratch + c * step, unscaled.
+template <bool careful, bool solves = false, bool kept = false, class T, int width, int each>
 __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, T* scratch, T* b = nullptr,
                                                   Real<T>* own_scale = nullptr) {
   using R = Real<T>;
-  using Scratch = ColumnScratch<T, width>;
+  using Scratch = ColumnScratch<T, width, kept>;
   constexpr int V = Scratch::vector;
   T column[width], next = T(0);  // the column that was sent, and its entry in the next pivot's row
   T above = T(0);                // the right-hand side in the pivot's row
   R corner = R(0), mine = R(1);
   const auto send = [&](auto constant) TF_INLINE_LAMBDA {
     constexpr int c = decltype(constant)::value, k = c + 1 < width ? c + 1 : c;
-    T* raw = scratch + c % 2 * Scratch::step;  // two places save a barrier
+    T* raw = scratch + c % Scratch::columns * Scratch::step;  // two places save a barrier
     // The next diagonal entry, as it is so far, takes the place of the pivot, which is known; the first is not.
     constexpr int corner_at = c == 0 ? width : c;
     if (row < width && (c == 0 || row > c)) raw[row] = a[0][c];
     if (c + 1 < width && row == k) raw[corner_at] = a[0][k];
-    if (solves && row == c) raw[width + 1] = *b;
+    if (solves && row == c) raw[width + 1] = b[0];
     __syncwarp();  // the column is visible
 #pragma unroll
     for (int q = (c == 0 ? 0 : k) / V * V; q < width; q += V) {
@@ -69,8 +71,8 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
     if (c + 1 < width) {
       corner = real(c > 0 && k % V ? column[c] : raw[corner_at]);
       next = column[k];
-      if constexpr (solves) above = raw[width + 1];
     }
+    if constexpr (solves) above = raw[width + 1];
   };
   send(std::integral_constant<int, 0>{});
   R d = real(column[0]);
@@ -103,8 +105,11 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
 #pragma unroll
       for (int q = c + 1; q < width; ++q) before[q] = column[q];
     }
-    if constexpr (solves)
-      if (c + 1 < width && row > c) *b = minus_product(*b, t[0], above);
+    if constexpr (solves) {
+      if (row > c) b[0] = minus_product(b[0], t[0], above);
+#pragma unroll
+      for (int i = 1; i < each; ++i) b[i] = minus_product(b[i], t[i], above);
+    }
     if (c + 1 < width) {
       // The two columns that are wanted at once come first.
 #pragma unroll
@@ -118,10 +123,12 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
 #pragma unroll
       for (int q = c + 1; q < width; ++q) a[i][q] = minus_product(a[i][q], t[i], conj(before[q]));
   });
-  T* scales = scratch + 2 * Scratch::step;
+  T* scales = scratch + Scratch::columns * Scratch::step;
   const R scale = careful ? reciprocal_sqrt(mine) : pivot_scale(mine);
   if (row < width) scales[row] = T(scale);
-  if constexpr (solves) *own_scale = scale, *b = (*b * scale) * scale;
+  if (own_scale) *own_scale = scale;
+  if constexpr (solves)
+    if (row < width) b[0] = (b[0] * scale) * scale;
   __syncwarp();  // the scales are visible
 #pragma unroll
   for (int c = 0; c < width; c += V) {
@@ -181,12 +188,12 @@ __device__ inline bool middling(R d) {
 /// runs along rows or along columns.
 struct LanePlace {
   int g, t;
-  __device__ LanePlace() : g(int(threadIdx.x) % 32 / 4), t(int(threadIdx.x) % 4) {
+  __device__ LanePlace() : g(int(threadIdx.x % 32 / 4)), t(int(threadIdx.x % 4)) {
     asm volatile("" : "+r"(g), "+r"(t));  // what is computed from them is not worth a register for long
   }
   __device__ int row(int e) const { return g + e / 2 * 8; }
   __device__ int col(int e) const { return t + e % 2 * 4; }
-  __device__ int right_row() const { return g / 2 + g % 2 * 4; }
+  __device__ int right_row() const { return int(unsigned(g) / 2 + unsigned(g) % 2 * 4); }
 };
 
 /// 16 rows of 8 columns as left operand: entry (g + 8 h, t + 4 s).
@@ -210,7 +217,7 @@ __device__ __forceinline__ LeftPart<T> as_left(const TensorEntries<T>& c) {
 template <class T>
 __device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const LeftPart<T>& a, const RightPart<T>& b) {
   if constexpr (!tensor<T>) {
-    const int lane = int(threadIdx.x) % 32, t = lane % 4;
+    const int lane = int(threadIdx.x % 32), t = lane % 4;
     const auto from = [](T x, int l) {
       if constexpr (is_complex<T>)
         return T(__shfl_sync(~0u, x.re, l), __shfl_sync(~0u, x.im, l));

@@ -8,25 +8,30 @@
 
 namespace trifactor::cuda {
 
-/// Tiles of 8 x 8 of a lower triangle, one row of tiles after the other. Within a tile a lane finds columns t and t + 4
-/// side by side, as the tensor cores want them, and neither eight lanes with a row each nor two rows with four lanes
-/// each meet a bank twice.
+/// Tiles of 8 x 8 of a lower triangle, one row of tiles after the other. A lane finds what the tensor cores want of a
+/// tile without conflicts of banks, and so does one with a row of it, or with an entry of a row or column of tiles.
 template <class T>
 struct TileStore {
-  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
-  __device__ static constexpr int tile(int i, int k) { return 64 * (i * (i + 1) / 2 + k); }
+  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;        // entries that are loaded together
+  static constexpr int pitch = sizeof(T) == 16 ? 64 : sizeof(T) == 8 ? 76 : 72;  // between tiles
+  static constexpr int half = sizeof(T) == 8 ? 40 : 1;                           // between columns c and c + 4
+  __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
   /// Where entry (r, c) of a tile lies.
   __device__ static constexpr int place(int r, int c) {
-    const int half = r / 4, low = r % 4, q = c % 4;
+    const int high = r / 4, low = r % 4, q = c % 4;
     if constexpr (sizeof(T) == 16)
       return 8 * r + (c ^ r);
     else if constexpr (sizeof(T) == 8)
-      return 16 * low + 8 * half + 2 * (q ^ low) + c / 4;
+      return half * (c / 4) + 8 * low + 4 * high + (q ^ (low / 2 * 2));
     else
-      return 32 * half + 4 * ((2 * low + 4 * half + ((q / 2) ^ half)) % 8) + 2 * (q % 2) + c / 4;
+      return 32 * high + 4 * ((2 * low + 4 * high + ((q / 2) ^ high)) % 8) + 2 * (q % 2) + c / 4;
+  }
+  /// The column of entry e of vector q of a row.
+  __device__ static constexpr int column(int q, int e) {
+    return sizeof(T) == 4 ? 2 * q + e / 2 + e % 2 * 4 : vector * q + e;
   }
   /// Entries of the tiles of a triangle of order n.
-  static constexpr int size(int n) { return 32 * ceil_div(n, 8) * (ceil_div(n, 8) + 1); }
+  static constexpr int size(int n) { return pitch / 2 * ceil_div(n, 8) * (ceil_div(n, 8) + 1); }
 };
 
 /// Where a lane meets a tile: row right_row() and columns t and t + 4, of the tile as either operand and of the
@@ -37,7 +42,9 @@ struct TilePart {
 };
 template <class T>
 __device__ __forceinline__ TilePart<T> load_part(const T* at) {  // at: where column t lies
-  if constexpr (sizeof(T) < 16) {
+  if constexpr (sizeof(T) == 8) {
+    return {{at[0], at[TileStore<T>::half]}};  // into registers that are side by side with those of another tile
+  } else if constexpr (sizeof(T) == 4) {
     const auto v = *reinterpret_cast<const EntryVector<T, 2>*>(at);
     return {{v.v[0], v.v[1]}};
   } else {
@@ -47,7 +54,9 @@ __device__ __forceinline__ TilePart<T> load_part(const T* at) {  // at: where co
 }
 template <class T>
 __device__ __forceinline__ void store_part(T* at, T v0, T v1) {
-  if constexpr (sizeof(T) < 16) {
+  if constexpr (sizeof(T) == 8) {
+    at[0] = v0, at[TileStore<T>::half] = v1;
+  } else if constexpr (sizeof(T) == 4) {
     *reinterpret_cast<EntryVector<T, 2>*>(at) = {{v0, v1}};
   } else {
     T* other = reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(at) ^ (4 * sizeof(T)));
@@ -58,26 +67,23 @@ __device__ __forceinline__ void store_part(T* at, T v0, T v1) {
 /// Row r of a tile.
 template <class T>
 __device__ __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
-  constexpr int V = TileStore<T>::vector;
+  using Store = TileStore<T>;
 #pragma unroll
-  for (int q = 0; q < 8 / V; ++q) {
-    // the vector that begins with column c
-    const int c = sizeof(T) == 16 ? q : sizeof(T) == 8 ? q : 2 * q;
-    const auto v = *reinterpret_cast<const EntryVector<T, V>*>(tile + TileStore<T>::place(r, c));
+  for (int q = 0; q < 8 / Store::vector; ++q) {
+    const auto v = *reinterpret_cast<const EntryVector<T, Store::vector>*>(tile + Store::place(r, Store::column(q, 0)));
 #pragma unroll
-    for (int e = 0; e < V; ++e) a[c + e / 2 + e % 2 * 4] = v.v[e];
+    for (int e = 0; e < Store::vector; ++e) a[Store::column(q, e)] = v.v[e];
   }
 }
 template <class T>
 __device__ __forceinline__ void write_row(T* tile, int r, const T (&a)[8]) {
-  constexpr int V = TileStore<T>::vector;
+  using Store = TileStore<T>;
 #pragma unroll
-  for (int q = 0; q < 8 / V; ++q) {
-    const int c = sizeof(T) == 16 ? q : sizeof(T) == 8 ? q : 2 * q;
-    EntryVector<T, V> v;
+  for (int q = 0; q < 8 / Store::vector; ++q) {
+    EntryVector<T, Store::vector> v;
 #pragma unroll
-    for (int e = 0; e < V; ++e) v.v[e] = a[c + e / 2 + e % 2 * 4];
-    *reinterpret_cast<EntryVector<T, V>*>(tile + TileStore<T>::place(r, c)) = v;
+    for (int e = 0; e < Store::vector; ++e) v.v[e] = a[Store::column(q, e)];
+    *reinterpret_cast<EntryVector<T, Store::vector>*>(tile + Store::place(r, Store::column(q, 0))) = v;
   }
 }
 
@@ -90,7 +96,7 @@ struct PanelRows {
   bool own[each];  // not a copy
   bool inside;     // the first of them is a row of the matrix
   __device__ __forceinline__ PanelRows(T* store, int n, int p) {
-    const int lane = int(threadIdx.x) % 32, most = (n + 7) / 8 * 8 - 1;
+    const int lane = int(threadIdx.x % 32), most = (n + 7) / 8 * 8 - 1;
 #pragma unroll
     for (int i = 0; i < each; ++i) {
       const int row = min(8 * p + 32 * i + lane, most);
@@ -115,101 +121,73 @@ struct PanelRows {
   }
 };
 
-/// A right-hand side that is solved for beside the factorization. For each panel one more row goes to each lane: of the
-/// identity to lanes 0-7, where it becomes a row of V = L_pp^-H, and of the right-hand side to the others, where it
-/// becomes y_p^H.
+/// A right-hand side that is solved for beside the factorization: one more column, which the panels eliminate.
 template <class T, int most>
-struct BesideRow {
-  static constexpr int size = 8 * most + 64 + 64 * most + 8;  // entries
-  T* rhs;                                                     // (8 * most), and behind it:
-  __device__ T* identity() const { return rhs + 8 * most; }   // (8, 8)
-  __device__ T* inverse(int p) const { return identity() + 64 + 64 * p; }
-  __device__ T* saved() const { return inverse(most); }
+struct RightSide {
+  static constexpr int rows = 8 * most + 24;  // with those that lanes without a row touch
+  static constexpr int size = rows + 8 * most;
+  T* rhs;                                              // D^-1 M^-1 b, where panels are done: see factor_columns
+  __device__ T* scales() const { return rhs + rows; }  // 1 / L(j, j)
 
-  /// Once, before anything else.
-  __device__ __forceinline__ void start() const {
-    const int lane = int(threadIdx.x) % 32;
+  template <int each>
+  __device__ __forceinline__ void read(int p, T (&b)[each]) const {
 #pragma unroll
-    for (int i = 0; i < 2; ++i) identity()[lane + 32 * i] = T((lane + 32 * i) % 9 == 0 ? 1 : 0);
+    for (int i = 0; i < each; ++i) b[i] = rhs[8 * p + 32 * i + int(threadIdx.x % 32)];
   }
-  __device__ __forceinline__ void read(int p, T (&a)[8]) const {
-    const int lane = int(threadIdx.x) % 32;
-    read_vectors<8>(lane < 8 ? identity() + 8 * lane : rhs + 8 * p, a);
+  template <int each>
+  __device__ __forceinline__ void write(int p, const T (&b)[each], Real<T> scale) const {
+    const int lane = int(threadIdx.x % 32);
 #pragma unroll
-    for (int c = 0; c < 8; ++c) a[c] = conj(a[c]);
+    for (int i = 0; i < each; ++i) rhs[8 * p + 32 * i + lane] = b[i];
+    if (lane < 8) scales()[8 * p + lane] = T(scale);
   }
-  __device__ __forceinline__ void keep(int p, const T (&a)[8]) const {
-    const int lane = int(threadIdx.x) % 32;
-    if (lane < 8) write_row(inverse(p), lane, a);
-  }
-  /// L y = b, panel p: of y lanes 8-31 have a, and all have their rows of the panel of L.
-  template <int each, int all>
-  __device__ __forceinline__ void forward(int p, int used, const T (&a)[all][8]) const {
-    const int lane = int(threadIdx.x) % 32;
-    T y[8];
+  /// M^H x = D^-1 M^-1 b, when all panels are done, from the last entry on; a lane has those below lane and lane + 32.
+  __device__ __forceinline__ void backward(int n, const T* store, T (&x)[most / 4]) const {
+    constexpr int each = most / 4;
+    const int lane = int(threadIdx.x % 32);
+    Real<T> scale[each];
 #pragma unroll
-    for (int c = 0; c < 8; ++c) y[c] = conj(a[each][c]);
-    if (lane == 8) write_vectors<8>(rhs + 8 * p, y);
-    if constexpr (each == 2) {
-      __syncwarp();  // y_p is there
-      read_vectors<8>(rhs + 8 * p, y);
-    }
+    for (int i = 0; i < each; ++i) x[i] = rhs[lane + 32 * i], scale[i] = real(scales()[lane + 32 * i]);
+    const auto from = [](T v, int l) TF_INLINE_LAMBDA {
+      if constexpr (is_complex<T>)
+        return T(__shfl_sync(~0u, v.re, l), __shfl_sync(~0u, v.im, l));
+      else
+        return __shfl_sync(~0u, v, l);
+    };
+    const auto rows = [&](auto constant, int p) TF_INLINE_LAMBDA {  // of tiles
+      using Store = TileStore<T>;
+      constexpr int last = decltype(constant)::value;  // which of a lane's entries the x are
+      const T* tiles = store + Store::tile(p, lane / 8);
 #pragma unroll
-    for (int i = 0; i < each; ++i) {
-      const int row = 8 * p + 32 * i + lane;
-      if ((i > 0 || lane >= 8) && row < 8 * used) {
-        T sum[2] = {rhs[row], T(0)};
+      for (int r = 7; r >= 0; --r) {
+        const int c = 8 * p + r;
+        const T known = from(x[last], c % 32);
 #pragma unroll
-        for (int c = 0; c < 8; ++c) sum[c % 2] = minus_product(sum[c % 2], a[i][c], y[c]);
-        rhs[row] = sum[0] + sum[1];
+        for (int i = 0; i <= last; ++i)
+          if (lane + 32 * i < c && c < n)
+            x[i] = minus_product(x[i], conj(tiles[4 * Store::pitch * i + Store::place(r, lane % 8)]) * scale[i], known);
       }
-    }
-  }
-  /// L^H x = y, when all panels are done.
-  __device__ __forceinline__ void backward(int used, const T* store) const {
-    const int lane = int(threadIdx.x) % 32;
+    };
+    int p = (n - 1) / 8;
+    if constexpr (each > 1)
 #pragma unroll 1
-    for (int p = used - 1; p >= 0; --p) {
-      T v[8], x[8], sum[2] = {T(0), T(0)};
-      read_row(inverse(p), lane % 8, v);
-      read_vectors<8>(rhs + 8 * p, x);
-#pragma unroll
-      for (int c = 0; c < 8; ++c) sum[c % 2] = minus_product(sum[c % 2], v[c], x[c]);
-      __syncwarp();  // everyone has read what is replaced
-      if (lane < 8) rhs[8 * p + lane] = -(sum[0] + sum[1]);
-      __syncwarp();  // x_p is there
-      read_vectors<8>(rhs + 8 * p, x);
-#pragma unroll
-      for (int i = 0; i < most / 4; ++i) {
-        const int j = lane + 32 * i;
-        if (j < 8 * p) {
-          const T* tile = store + TileStore<T>::tile(p, j / 8);
-          T rest[2] = {rhs[j], T(0)};
-#pragma unroll
-          for (int r = 0; r < 8; ++r)
-            rest[r % 2] = minus_product(rest[r % 2], conj(tile[TileStore<T>::place(r, j % 8)]), x[r]);
-          rhs[j] = rest[0] + rest[1];
-        }
-      }
-      __syncwarp();  // the panel before is up to date
-    }
+      for (; p >= 4; --p) rows(std::integral_constant<int, each - 1>{}, p);
+#pragma unroll 1
+    for (; p >= 0; --p) rows(std::integral_constant<int, 0>{}, p);
   }
 };
 
-/// Apart, so that its registers are not held in the usual case. Returns 0, or the failed column + 1. The row beside is
-/// saved.
+/// Apart, so that its registers are not held in the usual case. Returns 0, or the failed column + 1.
 template <class T, int most, int each, bool solves>
-__device__ __noinline__ int factor_panel_carefully(T* store, int n, int p, T* scratch, BesideRow<T, most> beside) {
+__device__ __noinline__ int factor_panel_carefully(T* store, int n, int p, T* scratch, RightSide<T, most> right) {
   const PanelRows<T, each> rows(store, n, p);
-  T a[each + solves][8];
+  T a[each][8], b[each];
+  Real<T> scale;
   rows.read(a);
-  if constexpr (solves) beside.read(p, a[each]);
-  const Real<T> mine = factor_columns<true>(a, int(threadIdx.x) % 32, scratch);
+  if constexpr (solves) right.read(p, b);
+  const Real<T> mine = factor_columns<true, solves>(a, int(threadIdx.x % 32), scratch, b, &scale);
   rows.write(a);
-  if constexpr (solves) {
-    beside.keep(p, a[each]);
-    if (int(threadIdx.x) % 32 == 8) write_vectors<8>(beside.saved(), a[each]);
-  }
+  if constexpr (solves) right.write(p, b, scale);
   __syncwarp();  // the panel is there
   return __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
 }
@@ -286,32 +264,38 @@ __device__ __forceinline__ void update_panel(T* part, int p, int used) {
   TilePair<T> c[pairs];
   TilePart<T> next[2 * pairs];
 #pragma unroll
-  for (int j = 0; j < pairs; ++j) c[j].start(load_part(row[2 * j] + 64 * p), load_part(row[2 * j + 1] + 64 * p));
+  for (int j = 0; j < pairs; ++j)
+    c[j].start(load_part(row[2 * j] + Store::pitch * p), load_part(row[2 * j + 1] + Store::pitch * p));
 #pragma unroll
   for (int i = 0; i < 2 * pairs; ++i) next[i] = load_part(row[i]);
-#pragma unroll 1
+  constexpr int unrolled = std::is_same_v<T, double> ? 2 : 1;
+#pragma unroll unrolled
   for (int k = 1; k <= p; ++k) {
     TilePart<T> now[2 * pairs];
 #pragma unroll
-    for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part(row[i] + 64 * k);
+    for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part(row[i] + Store::pitch * k);
     const TileOperand<T> b(now[0]);
 #pragma unroll
     for (int j = 0; j < pairs; ++j) c[j].subtract(TileOperand<T>(now[2 * j]), TileOperand<T>(now[2 * j + 1]), b);
   }
 #pragma unroll
-  for (int i = 0; i < 2 * pairs; ++i) store_part(row[i] + 64 * p, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
+  for (int i = 0; i < 2 * pairs; ++i)
+    store_part(row[i] + Store::pitch * p, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
 }
 
-/// Where a lane is when a warp goes through a tile of 8 x 8 in two steps, along contiguous memory: rows or columns. In
-/// the second step it is four rows or columns further on.
-template <bool by_rows>
+/// Where a lane is when a warp goes through a tile of 8 x 8 in two steps, along contiguous memory: rows or columns.
+/// Four of them a step, such that no bank is met more often than necessary.
+template <class T, bool by_rows>
 struct TileWalk {
   int row[2], col[2];
   __device__ __forceinline__ TileWalk() {
-    const int lane = int(threadIdx.x) % 32;
+    const int lane = int(threadIdx.x % 32);
 #pragma unroll
-    for (int h = 0; h < 2; ++h)
-      row[h] = by_rows ? lane / 8 + 4 * h : lane % 8, col[h] = by_rows ? lane % 8 : lane / 8 + 4 * h;
+    for (int h = 0; h < 2; ++h) {
+      const int along = lane % 8, spread = lane / 8 % 2 * 4 + lane / 16 + 2 * h;
+      row[h] = by_rows ? spread : along;
+      col[h] = by_rows ? along : sizeof(T) == 4 ? spread : lane / 8 + 4 * h;
+    }
   }
 };
 
@@ -323,7 +307,7 @@ __device__ __forceinline__ void copy_triangle(const Tile<T>& A, T* store) {
   const int n = int(A.rows);
   const index_t ld = by_rows ? A.row_stride : A.col_stride;
   constexpr int bytes = int(sizeof(T));
-  const TileWalk<by_rows> walk;
+  const TileWalk<T, by_rows> walk;
   unsigned to[2];
   const T* from[2];
 #pragma unroll
@@ -357,7 +341,7 @@ __device__ __forceinline__ void copy_triangle(const Tile<T>& A, T* store) {
 /// Writes the triangle, where rows are contiguous.
 template <int most, class T>
 __device__ __forceinline__ void write_rows(const Tile<T>& A, const T* store) {
-  const TileWalk<true> walk;
+  const TileWalk<T, true> walk;
   const int n = int(A.rows);
   T* at[2];
   const T* from[2];
@@ -387,26 +371,64 @@ __device__ __forceinline__ void write_rows(const Tile<T>& A, const T* store) {
     }
 }
 
+/// Writes row i of tiles, where rows are contiguous.
+template <int most, class T>
+__device__ __forceinline__ void write_tiles(const Tile<T>& A, const T* store, int i) {
+  constexpr int together = 4;  // tiles
+  const TileWalk<T, true> walk;
+  const int n = int(A.rows);
+  T* at[2];
+  const T* from[2];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    at[h] = A.data + (8 * i + walk.row[h]) * A.row_stride + walk.col[h];
+    from[h] = store + TileStore<T>::tile(i, 0) + TileStore<T>::place(walk.row[h], walk.col[h]);
+  }
+#pragma unroll
+  for (int k0 = 0; k0 < most; k0 += together)
+    if (k0 <= i) {
+      T v[together][2];
+#pragma unroll
+      for (int k = 0; k < together; ++k)
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+          if (k0 + k <= i) v[k][h] = from[h][TileStore<T>::pitch * (k0 + k)];
+#pragma unroll
+      for (int k = 0; k < together; ++k)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          if constexpr (is_complex<T>)
+            if (k0 + k == i && walk.row[h] == walk.col[h]) v[k][h] = T(real(v[k][h]));
+          const int last = k0 + k < i ? 7 : k0 + k == i ? walk.row[h] : -1;  // column
+          if (8 * i + walk.row[h] < n && walk.col[h] <= last) at[h][8 * (k0 + k)] = v[k][h];
+        }
+    }
+}
+/// Those from row i on, when a panel has failed.
+template <int most, class T>
+__device__ __noinline__ void write_rest(Tile<T> A, const T* store, int i) {
+  for (; 8 * i < int(A.rows); ++i) write_tiles<most>(A, store, i);
+}
+
 /// Shared memory and registers of factor_tiles with `most` rows of tiles.
 template <class T, int most>
 struct TilesShape {
   static constexpr int scratch = ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
   static constexpr int entries(int n) { return scratch + TileStore<T>::size(n); }
-  static constexpr int beside = ceil_div(BesideRow<T, most>::size, 32) * 32;  // entries, for a right-hand side
+  static constexpr int right = ceil_div(RightSide<T, most>::size, 32) * 32;  // entries, for a right-hand side
   // On a multiprocessor, as many as were fastest: at order 64 in double, 8 with all the registers they want; below,
   // more.
   static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 8 : 20) : 8;
-  static constexpr int solve_blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 20) : sizeof(T) == 8 ? (most > 4 ? 9 : 16) : 8;
 };
 
 /// Factors A from the left by panels of eight columns. Returns 0 or the failed column + 1. By one warp; `most` rows of
-/// tiles. scratch: ColumnScratch<T, 8>::size entries. With `solves`, the right-hand side becomes L^-1 b meanwhile,
-/// and what BesideRow::backward wants is left.
+/// tiles. scratch: ColumnScratch<T, 8>::size entries. With `solves`, what RightSide::backward wants is left.
 template <int most, bool by_rows, bool solves, class T>
-__device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scratch, BesideRow<T, most> beside) {
+__device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scratch, RightSide<T, most> right) {
   using Store = TileStore<T>;
-  const int lane = int(threadIdx.x) % 32, n = int(A.rows), used = (n + 7) / 8;
+  const int lane = int(threadIdx.x % 32), n = int(A.rows), used = (n + 7) / 8;
   const LanePlace place;
+  constexpr bool early = by_rows && most > 4;  // rows of tiles are written as soon as they are complete
   copy_triangle<by_rows, most>(A, store);
   T* const part = store + Store::place(place.right_row(), place.t);
   const index_t ld = A.col_stride;
@@ -430,18 +452,18 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
     }
     __syncwarp();  // the panel is up to date
     const PanelRows<T, each> rows(store, n, p);
-    T a[each + solves][8];
+    T a[each][8], b[each];
+    Real<T> scale;
     rows.read(a);
-    if constexpr (solves) beside.read(p, a[each]);
-    const Real<T> mine = factor_columns<false>(a, lane, scratch);
+    if constexpr (solves) right.read(p, b);
+    const Real<T> mine = factor_columns<false, solves>(a, lane, scratch, b, &scale);
     failed = 0;
     if (__any_sync(~0u, !middling(mine))) {
-      failed = factor_panel_carefully<T, most, each, solves>(store, n, p, scratch, beside);
-      rows.read(a);
-      if constexpr (solves) read_vectors<8>(beside.saved(), a[each]);
+      failed = factor_panel_carefully<T, most, each, solves>(store, n, p, scratch, right);
+      if constexpr (!by_rows) rows.read(a);
     } else {
       rows.write(a);
-      if constexpr (solves) beside.keep(p, a[each]);
+      if constexpr (solves) right.write(p, b, scale);
     }
     if constexpr (!by_rows) {
       T* at = afresh(Tile<T>{out, 0, 0, 1, ld}).data;
@@ -456,7 +478,7 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
       out += 8 * ld + 8;
     }
     __syncwarp();  // the panel is complete
-    if constexpr (solves) beside.template forward<each>(p, used, a);
+    if constexpr (early) write_tiles<most>(afresh(A), store, p);
   };
   int p = 0;
   copy_wait<1>();
@@ -469,11 +491,10 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
     if (p == 1) copy_wait<0>(), __syncwarp();  // everything is there
     step(std::integral_constant<int, 1>{}, p);
   }
-  copy_wait<0>();  // nothing is under way, even if the first panel failed
-  if constexpr (by_rows) {
-    __syncwarp();  // all of it is visible
-    write_rows<most>(afresh(A), store);
-  }
+  copy_wait<0>();                       // nothing is under way, even if the first panel failed
+  if constexpr (by_rows) __syncwarp();  // all of it is visible
+  if (early && failed) write_rest<most>(A, store, p);
+  if constexpr (by_rows && !early) write_rows<most>(afresh(A), store);
   return failed ? 8 * (p - 1) + failed : 0;
 }
 

@@ -1,0 +1,240 @@
+// LU with partial pivoting, a row to a thread: the columns of a small matrix, or of a panel of a larger one, lie in
+// registers. Rows stay with their threads, which only note the places that the interchanges give them; they are written
+// there at the end. A step searches the column by votes, and hands the pivot row round through shared memory.
+#pragma once
+
+#include <core/batch.hpp>
+
+namespace trifactor::cuda {
+
+using namespace core;
+
+/// |a| as two words that compare as the moduli do, the high one first; a NaN beats every number.
+struct PivotKey {
+  unsigned high, low;
+};
+__device__ inline PivotKey pivot_key(float a) { return {__float_as_uint(a) & 0x7fffffffu, 0}; }
+__device__ inline PivotKey pivot_key(double a) {
+  return {unsigned(__double2hiint(a)) & 0x7fffffffu, unsigned(__double2loint(a))};
+}
+template <class R>
+__device__ PivotKey pivot_key(Complex<R> a) {
+  return pivot_key(abs1(a));
+}
+
+/// 1 / d, to the last digit or two, for a d whose reciprocal neither overflows nor underflows.
+__device__ inline float reciprocal(float d) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
+  return fmaf(y, fmaf(-d, y, 1.0f), y);
+}
+__device__ inline double reciprocal(double d) {
+  double y;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
+  const double e = fma(-d, y, 1.0);  // some 20 digits, binary
+  return fma(y, fma(e, e, e), y);
+}
+template <class R>
+__device__ Complex<R> reciprocal(Complex<R> d) {  // Smith's, as operator/
+  if (abs1(d.re) >= abs1(d.im)) {
+    const R t = d.im * reciprocal(d.re), r = reciprocal(d.re + d.im * t);
+    return {r, -t * r};
+  }
+  const R t = d.re * reciprocal(d.im), r = reciprocal(d.re * t + d.im);
+  return {t * r, -r};
+}
+/// Whether |d| and its reciprocal are far from where numbers end, from the high word of its key.
+template <class R>
+__device__ bool is_moderate(unsigned high) {
+  constexpr unsigned one = sizeof(R) == 8 ? 0x3ff00000u : 0x3f800000u, far = sizeof(R) == 8 ? 0x3e000000u : 0x32000000u;
+  return high - (one - far) <= 2 * far;  // 2^-992 to 2^992, or 2^-100 to 2^100
+}
+/// Makes d moderate and leaves a / d as it is, for |a| <= |d| and a d that is not zero: both are scaled, which is exact
+/// or does not matter.
+template <class T>
+__device__ void moderate(T& a, T& d) {
+  using R = Real<T>;
+  constexpr R far = sizeof(R) == 8 ? R(0x1p600) : R(0x1p60f);
+  const R size = abs1(d), scale = size > 1 ? 1 / far : far;
+  if (size == Limits<R>::infinity)
+    a = a * R(0), d = T(1);
+  else
+    a = a * scale, d = d * scale;
+}
+
+/// The lanes of a warp in groups of so many neighbours. All lanes of the warp call together.
+template <int lanes>
+struct LaneGroup {
+  __device__ static unsigned mask() {
+    return lanes == 32 ? ~0u : ((1u << lanes % 32) - 1) << (threadIdx.x % 32 / lanes * lanes);
+  }
+  __device__ static unsigned largest(unsigned x) {
+    if constexpr (lanes == 32) {
+      return __reduce_max_sync(~0u, x);
+    } else {
+#pragma unroll
+      for (int half = lanes / 2; half > 0; half /= 2) x = max(x, __shfl_xor_sync(~0u, x, half));
+      return x;
+    }
+  }
+  /// The lane of the group with the largest key, and among equals the one in the uppermost place; -1 where none of them
+  /// is a candidate.
+  template <bool two_words>
+  __device__ static int best(bool candidate, PivotKey key, int place) {
+    const unsigned group = mask(), self = 1u << threadIdx.x % 32;
+    unsigned top = largest(candidate ? key.high : 0);
+    unsigned tied = __ballot_sync(~0u, candidate && key.high == top) & group;
+    const bool several = (tied & (tied - 1)) != 0;
+    if (lanes == 32 ? several : __any_sync(~0u, several)) {
+      if constexpr (two_words) {
+        top = largest(tied & self ? key.low : 0);
+        tied = __ballot_sync(~0u, (tied & self) && key.low == top) & group;
+      }
+      top = largest(tied & self ? ~unsigned(place) : 0);
+      tied = __ballot_sync(~0u, (tied & self) && ~unsigned(place) == top) & group;
+    }
+    return __ffs(int(tied)) - 1;
+  }
+};
+
+/// `width` columns in registers, the pivot search in units of `step` columns: the registers are rotated by so many
+/// columns after each unit, so that the code is one unit long. A matrix belongs to `lanes` lanes of a warp, or to a
+/// block.
+template <class T, int width, int step, int lanes, bool is_block>
+struct LuRows {
+  static constexpr int vector = 16 / int(sizeof(T)) > 1 ? 16 / int(sizeof(T)) : 1;  // entries that are moved together
+  static constexpr int pitch = width + vector;  // between rows in shared memory, so that groups use other banks
+  static constexpr bool two_words = sizeof(Real<T>) == 8;
+  static_assert(width % step == 0 && step % vector == 0);
+  struct alignas(sizeof(T) * vector) Vector {
+    T v[vector];
+  };
+  struct Candidate {
+    PivotKey key;
+    int place;
+  };
+
+  /// Factors A; pivots are counted from `first` on. Returns 0 or the first k + 1 whose pivot is zero. `rows` are two
+  /// pivot rows in shared memory for each group, or for each warp of the block, `candidates` two for each such warp.
+  template <class I>
+  __device__ static int factor(const Tile<T, I>& A, int* pivots, int first, T* rows, Candidate* candidates) {
+    using Group = LaneGroup<lanes>;
+    const int rank = int(threadIdx.x) % (is_block ? 1024 : lanes), lane = int(threadIdx.x) % 32;
+    const int warp = int(threadIdx.x) / 32, warps = int(blockDim.x) / 32;
+    const int m = int(A.rows), n = int(A.cols), steps = min(m, n);
+    const int own = rank < m ? n : 0;  // columns that this thread has
+    T a[width];
+    const T* from = A.data + rank;
+#pragma unroll
+    for (int j = 0; j < width; ++j, from += A.col_stride) a[j] = j < own ? *from : T(0);
+    int place = rank < m ? rank : -1;  // of the row; once it was a pivot, ~place
+    int own_pivot = 0, zero_at = 0, at = 0;
+#pragma unroll 1
+    for (; is_block ? at < steps : __any_sync(~0u, at < steps); at += step) {
+      const int left = n - at;  // columns from here on
+#pragma unroll
+      for (int s = 0; s < step; ++s) {
+        const int k = at + s;
+        if (is_block && k >= steps) break;
+        const bool candidate = k < steps && place >= 0;
+        const PivotKey key = pivot_key(a[s]);
+        int best = Group::template best<two_words>(candidate, key, place);
+        int p;  // the place of the pivot row
+        T* row = rows + k % 2 * pitch;
+        if constexpr (is_block) {
+          row += 2 * warp * pitch;
+          if (lane == max(best, 0)) candidates[k % 2 * 32 + warp] = {key, best < 0 ? -1 : place};
+        } else {
+          p = __shfl_sync(~0u, place, best < 0 ? lane : best);
+        }
+        if (lane == best) {
+#pragma unroll
+          for (int j = s / vector * vector; j < width; j += vector) {
+            if (j >= step && j % step == 0 && j >= left) break;
+            Vector x;
+#pragma unroll
+            for (int v = 0; v < vector; ++v) x.v[v] = a[j + v];
+            reinterpret_cast<Vector*>(row)[j / vector] = x;
+          }
+        }
+        if constexpr (is_block) {
+          __syncthreads();  // every warp's candidate is there; those of the step before last are no longer read
+          const Candidate c = lane < warps ? candidates[k % 2 * 32 + lane] : Candidate{{0, 0}, -1};
+          best = LaneGroup<32>::template best<two_words>(c.place >= 0, c.key, c.place);
+          p = __shfl_sync(~0u, c.place, best);
+          row = rows + (2 * best + k % 2) * pitch;
+        } else {
+          __syncwarp();  // the pivot row is there; that of the step before last is no longer read
+        }
+        if (rank == k) own_pivot = p;
+        const bool below = candidate && place != p;
+        place = candidate && place == p ? ~k : place == k ? p : place;
+        if (below || rank == 0) {
+          T pivot = row[s], l = a[s];
+          if (!is_moderate<Real<T>>(pivot_key(pivot).high)) {
+            if (!(pivot == T(0))) {
+              moderate(l, pivot);
+            } else {
+              if (zero_at == 0 && k < steps) zero_at = k + 1;
+              pivot = T(1);  // l = 0, as is the column
+            }
+          }
+          l = l * reciprocal(pivot);
+          if (below) {
+            a[s] = l;
+#pragma unroll
+            for (int j = s / vector * vector; j < width; j += vector) {
+              if (j >= step && j % step == 0 && j >= left) break;
+              const Vector u = reinterpret_cast<const Vector*>(row)[j / vector];
+#pragma unroll
+              for (int v = 0; v < vector; ++v)
+                if (j + v > s) a[j + v] = minus_product(a[j + v], l, u.v[v]);
+            }
+          }
+        }
+      }
+      rotate(a);
+    }
+#pragma unroll 1
+    for (; step < width && at < width; at += step) rotate(a);  // all the way round
+    if (rank < steps) pivots[rank] = first + own_pivot + 1;
+    T* to = A.data + (place < 0 ? ~place : place);
+    I stride = A.col_stride;  // its multiples are made again, instead of kept since the rows were read
+    if constexpr (sizeof(I) == 8)
+      asm volatile("" : "+l"(stride));
+    else
+      asm volatile("" : "+r"(stride));
+#pragma unroll
+    for (int j = 0; j < width; ++j, to += stride)
+      if (j < own) *to = a[j];
+    return zero_at;
+  }
+
+ private:
+  __device__ static void rotate(T (&a)[width]) {
+    if constexpr (step < width) {
+      T done[step];
+#pragma unroll
+      for (int j = 0; j < step; ++j) done[j] = a[j];
+#pragma unroll
+      for (int j = 0; j + step < width; ++j) a[j] = a[j + step];
+#pragma unroll
+      for (int j = 0; j < step; ++j) a[width - step + j] = done[j];
+    }
+  }
+};
+
+/// What info[b] was, or becomes where the kernel resets it.
+template <class T>
+__device__ int info_before(const Items<T>& A, index_t b, const int* info, bool resets) {
+  return resets ? (A.possible(b) ? 0 : -1) : info[b];
+}
+/// By one thread of an item.
+__device__ inline void note_info(int* info, index_t b, int before, int zero_at, index_t first, bool resets) {
+  if (before == 0 && zero_at != 0)
+    info[b] = int(first) + zero_at;
+  else if (resets)
+    info[b] = before;
+}
+
+}  // namespace trifactor::cuda
