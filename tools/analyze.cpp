@@ -23,12 +23,6 @@ namespace {
 using nlohmann::ordered_json;
 using trifactor::SparsePlan;
 
-struct AnalyzeOptions {
-  std::string matrix, ordering = "auto", picture;
-  std::int64_t seed = 0;
-  bool json = false;
-};
-
 /// A level of the tree: independent fronts, and the dense operations on them.
 struct Level {
   index_t fronts = 0, columns = 0;
@@ -200,21 +194,9 @@ void analyze_as(const AnalyzeOptions& o, const SparseSource& source) {
 
 }  // namespace
 
-void add_analyze(CLI::App& app) {
-  auto o = std::make_shared<AnalyzeOptions>();
-  CLI::App* const command = app.add_subcommand("analyze", "tell what a sparse Cholesky factorization will cost");
-  command->add_option("A", o->matrix, "a symmetric or hermitian coordinate file, or FAMILY:SIZE as of generate")
-      ->required();
-  command->add_option("--ordering", o->ordering, "auto, metis (nested dissection), amd (minimum degree) or natural")
-      ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
-      ->capture_default_str();
-  command->add_option("--picture", o->picture, "draw the tree by level into this SVG file");
-  command->add_option("--seed", o->seed, "of a generated matrix")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command->add_flag("--json", o->json, "print one JSON object");
-  command->callback([o] {
-    const SparseSource source(o->matrix, std::uint64_t(o->seed));
-    source.is_complex() ? analyze_as<std::complex<double>>(*o, source) : analyze_as<double>(*o, source);
-  });
+void analyze(const AnalyzeOptions& o) {
+  const SparseSource source(o.matrix, std::uint64_t(o.seed));
+  source.is_complex() ? analyze_as<std::complex<double>>(o, source) : analyze_as<double>(o, source);
 }
 
 }  // namespace program

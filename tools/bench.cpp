@@ -6,6 +6,7 @@
 #include "residual.hpp"
 #include "scalars.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <trifactor/info.hpp>
 

@@ -1,16 +1,51 @@
-// The subcommands of the program. Each adds itself to the command line and runs once that has been read.
+// The subcommands of the program: what each is told, and the call that runs it. main.cpp and, for bench, bench.cpp read
+// the command line.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "scalars.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace program {
 
-void add_info(CLI::App&);
-void add_solve(CLI::App&);
+void info(bool json);
+
+struct SolveOptions {
+  std::string matrix, rhs, output;
+  std::string method = "auto", device = "auto";
+  bool json = false;
+};
+void solve(const SolveOptions&);
+
+struct TraceOptions {
+  std::string op, scalar = default_scalar(), uplo = "lower", mode = "auto", tuning, device, file = "trace.json";
+  trifactor::index_t n = 8192;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
+void trace(TraceOptions);
+
+struct AnalyzeOptions {
+  std::string matrix, ordering = "auto", picture;
+  std::int64_t seed = 0;
+  bool json = false;
+};
+void analyze(const AnalyzeOptions&);
+
+struct GenerateOptions {
+  std::string word, output;
+  std::int64_t seed = 0;
+};
+void write_generated(const GenerateOptions&);
+
+void demo(const std::string& device);
+
+/// Adds itself to the command line and runs once that has been read.
 void add_bench(CLI::App&);
-void add_trace(CLI::App&);
-void add_analyze(CLI::App&);
-void add_generate(CLI::App&);
-void add_demo(CLI::App&);
 
 }  // namespace program

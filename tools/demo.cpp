@@ -10,7 +10,6 @@
 #include <trifactor/trifactor.hpp>
 
 #include <functional>
-#include <memory>
 
 namespace program {
 namespace {
@@ -154,6 +153,8 @@ class Demo {
   double worst_ = 0;
 };
 
+}  // namespace
+
 void demo(const std::string& device) {
   std::string gpu;
   for (const auto& d : trifactor::devices()) {
@@ -165,17 +166,6 @@ void demo(const std::string& device) {
              good_ratio);
   Demo(device).run();
   if (device == "host" && !gpu.empty()) fmt::print("\nThe same on the {}: trifactor demo --device cuda\n", gpu);
-}
-
-}  // namespace
-
-void add_demo(CLI::App& app) {
-  auto device = std::make_shared<std::string>("host");
-  CLI::App* const command = app.add_subcommand("demo", "factor and solve a few systems, and show how that went");
-  command->add_option("--device", *device, "host or cuda")
-      ->check(CLI::IsMember({"host", "cuda"}))
-      ->capture_default_str();
-  command->callback([device] { demo(*device); });
 }
 
 }  // namespace program

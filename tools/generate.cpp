@@ -13,7 +13,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <memory>
 
 namespace program {
 namespace {
@@ -276,10 +275,7 @@ index_t parse_parameter(const std::string& word, const std::string& text, index_
   return value;
 }
 
-struct GenerateOptions {
-  std::string word, output;
-  std::int64_t seed = 0;
-};
+}  // namespace
 
 void write_generated(const GenerateOptions& o) {
   Sparse A;
@@ -288,8 +284,6 @@ void write_generated(const GenerateOptions& o) {
   fmt::print("{}: {} x {}, {} entries of the lower triangle, made in {:.3f} s, written to {} in {:.3f} s\n", o.word,
              A.n, A.n, A.entries(), made, o.output, written);
 }
-
-}  // namespace
 
 std::string generated_families() {
   std::string lines;
@@ -318,17 +312,6 @@ SparseMatrix<double> generate(const std::string& word, std::uint64_t seed) {
   const index_t size = parse_parameter(word, first, family->largest);
   const index_t other = second ? parse_parameter(word, *second, largest_second) : family->second_default;
   return family->make(size, other, seed);
-}
-
-void add_generate(CLI::App& app) {
-  auto o = std::make_shared<GenerateOptions>();
-  CLI::App* const command =
-      app.add_subcommand("generate", "write a sparse positive definite matrix as a Matrix Market file");
-  command->add_option("matrix", o->word, "FAMILY:SIZE, see below")->required();
-  command->add_option("-o,--output", o->output, "the file to write")->required();
-  command->add_option("--seed", o->seed, "of what is random")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command->footer("Families:\n" + generated_families());
-  command->callback([o] { write_generated(*o); });
 }
 
 }  // namespace program

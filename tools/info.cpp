@@ -9,8 +9,6 @@
 #include <trifactor/info.hpp>
 #include <trifactor/measure.hpp>
 
-#include <memory>
-
 namespace program {
 namespace {
 
@@ -68,11 +66,6 @@ void print_text() {
 
 }  // namespace
 
-void add_info(CLI::App& app) {
-  auto json = std::make_shared<bool>(false);
-  CLI::App* const command = app.add_subcommand("info", "show devices, memory, sensors, BLAS and tuning rows");
-  command->add_flag("--json", *json, "print one JSON object");
-  command->callback([json] { *json ? print_json() : print_text(); });
-}
+void info(bool json) { json ? print_json() : print_text(); }
 
 }  // namespace program

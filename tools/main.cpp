@@ -2,7 +2,9 @@
 // 3 out of memory or device fault.
 #include "commands.hpp"
 #include "failure.hpp"
+#include "generate.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <commit.hpp>
 #include <trifactor/error.hpp>
@@ -10,12 +12,92 @@
 
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <new>
 #include <string>
 
+namespace program {
 namespace {
 
-int fail(program::ExitStatus status, const std::string& message) {
+void add_info(CLI::App& app, bool& json) {
+  CLI::App* const command = app.add_subcommand("info", "show devices, memory, sensors, BLAS and tuning rows");
+  command->add_flag("--json", json, "print one JSON object");
+  command->callback([&] { info(json); });
+}
+
+void add_solve(CLI::App& app, SolveOptions& o) {
+  CLI::App* const command = app.add_subcommand("solve", "solve A X = B from Matrix Market files");
+  command->add_option("A", o.matrix, "the square matrix, a Matrix Market file of any form")->required();
+  command->add_option("--rhs", o.rhs, "the right-hand sides, a Matrix Market file [A times ones]");
+  command
+      ->add_option("--method", o.method,
+                   "auto: Cholesky where A is symmetric or hermitian with a positive diagonal (sparse where a large "
+                   "coordinate file has few entries), else LU")
+      ->check(CLI::IsMember({"auto", "sparse", "cholesky", "lu"}))
+      ->capture_default_str();
+  command->add_option("--device", o.device, "where to factor and solve")
+      ->check(CLI::IsMember({"auto", "host", "cuda"}))
+      ->capture_default_str();
+  command->add_option("-o,--output", o.output, "write the solution as a Matrix Market array file");
+  command->add_flag("--json", o.json, "print one JSON object");
+  command->callback([&] { solve(o); });
+}
+
+void add_trace(CLI::App& app, TraceOptions& o) {
+  CLI::App* const command =
+      app.add_subcommand("trace", "write the timeline of one factorization, to be opened at ui.perfetto.dev");
+  command->add_option("op", o.op, "cholesky")->required()->check(CLI::IsMember({"cholesky"}));
+  command->add_option("--n", o.n, "the order")
+      ->check(CLI::Range(trifactor::index_t(1), trifactor::index_t(std::numeric_limits<int>::max())))
+      ->capture_default_str();
+  command->add_option("--scalar", o.scalar, "of f32,f64,c32,c64")->capture_default_str();
+  command->add_option("--uplo", o.uplo, "the triangle")
+      ->check(CLI::IsMember({"lower", "upper"}))
+      ->capture_default_str();
+  command->add_option("--mode", o.mode, "where panels are factored")
+      ->check(CLI::IsMember({"auto", "native", "hybrid"}))
+      ->capture_default_str();
+  command->add_option("--device", o.device, "host or cuda [cuda where there is a GPU]")
+      ->check(CLI::IsMember({"host", "cuda"}));
+  command->add_option("--tuning", o.tuning, "overrides fields of the tuning row, such as \"nb=512 looking=left\"");
+  command->add_option("-o,--output", o.file, "the file to write")->capture_default_str();
+  command->add_option("--seed", o.seed, "of the random matrix")->capture_default_str();
+  command->add_flag("--json", o.json, "print the summary as one JSON object");
+  command->callback([&] { trace(o); });
+}
+
+void add_analyze(CLI::App& app, AnalyzeOptions& o) {
+  CLI::App* const command = app.add_subcommand("analyze", "tell what a sparse Cholesky factorization will cost");
+  command->add_option("A", o.matrix, "a symmetric or hermitian coordinate file, or FAMILY:SIZE as of generate")
+      ->required();
+  command->add_option("--ordering", o.ordering, "auto, metis (nested dissection), amd (minimum degree) or natural")
+      ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
+      ->capture_default_str();
+  command->add_option("--picture", o.picture, "draw the tree by level into this SVG file");
+  command->add_option("--seed", o.seed, "of a generated matrix")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_flag("--json", o.json, "print one JSON object");
+  command->callback([&] { analyze(o); });
+}
+
+void add_generate(CLI::App& app, GenerateOptions& o) {
+  CLI::App* const command =
+      app.add_subcommand("generate", "write a sparse positive definite matrix as a Matrix Market file");
+  command->add_option("matrix", o.word, "FAMILY:SIZE, see below")->required();
+  command->add_option("-o,--output", o.output, "the file to write")->required();
+  command->add_option("--seed", o.seed, "of what is random")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->footer("Families:\n" + generated_families());
+  command->callback([&] { write_generated(o); });
+}
+
+void add_demo(CLI::App& app, std::string& device) {
+  CLI::App* const command = app.add_subcommand("demo", "factor and solve a few systems, and show how that went");
+  command->add_option("--device", device, "host or cuda")
+      ->check(CLI::IsMember({"host", "cuda"}))
+      ->capture_default_str();
+  command->callback([&] { demo(device); });
+}
+
+int fail(ExitStatus status, const std::string& message) {
   std::fflush(stdout);
   fmt::print(stderr, "trifactor: {}\n", message);
   return status;
@@ -27,14 +109,14 @@ bool is_one_of(const std::exception& e) {
 }
 
 /// What nobody foresaw counts as a missing resource, like OutOfMemory, DeviceFault and OutputError.
-program::ExitStatus status_of(const std::exception& e) {
-  if (is_one_of<program::MatrixError, trifactor::NotPositiveDefinite, trifactor::Singular>(e))
-    return program::BadMatrix;
-  if (is_one_of<program::InputError, trifactor::InvalidArgument>(e)) return program::BadInput;
-  return program::NoResource;
+ExitStatus status_of(const std::exception& e) {
+  if (is_one_of<MatrixError, trifactor::NotPositiveDefinite, trifactor::Singular>(e)) return BadMatrix;
+  if (is_one_of<InputError, trifactor::InvalidArgument>(e)) return BadInput;
+  return NoResource;
 }
 
 }  // namespace
+}  // namespace program
 
 int main(int argc, char** argv) {
   using namespace program;
@@ -44,13 +126,21 @@ int main(int argc, char** argv) {
   app.footer(
       "Exit status: 0 done; 1 not positive definite or singular; 2 bad usage or input; "
       "3 out of memory or device fault.");
-  add_info(app);
-  add_solve(app);
+  struct {
+    bool json = false;
+    SolveOptions solve;
+    TraceOptions trace;
+    AnalyzeOptions analyze;
+    GenerateOptions generate;
+    std::string device = "host";
+  } o;
+  add_info(app, o.json);
+  add_solve(app, o.solve);
   add_bench(app);
-  add_trace(app);
-  add_analyze(app);
-  add_generate(app);
-  add_demo(app);
+  add_trace(app, o.trace);
+  add_analyze(app, o.analyze);
+  add_generate(app, o.generate);
+  add_demo(app, o.device);
   try {
     app.parse(argc, argv);
     return Done;

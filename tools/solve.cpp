@@ -32,13 +32,9 @@ namespace {
 using nlohmann::ordered_json;
 using trifactor::Device;
 
-struct SolveOptions {
-  std::string matrix, rhs, output;
-  std::string method = "auto", device = "auto";
-  bool json = false;
-
-  Device where() const { return device == "host" ? Device::Host : device == "cuda" ? Device::Cuda : Device::Auto; }
-};
+Device wanted(const SolveOptions& o) {
+  return o.device == "host" ? Device::Host : o.device == "cuda" ? Device::Cuda : Device::Auto;
+}
 
 /// What is told on the way: lines for people, or one JSON object at the end.
 class Report {
@@ -83,7 +79,7 @@ Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double co
                     : sparse           ? "; --method sparse takes a symmetric or hermitian positive definite one"
                                        : ""));
   };
-  Device device = o.where();
+  Device device = wanted(o);
   if (device != Device::Host) {
     const auto free = double(free_device_memory());
     if (device == Device::Cuda && free > 0) require("device", factor + rest, free);
@@ -264,8 +260,8 @@ bool try_sparse_first(const SolveOptions& o, const MatrixMarketHeader& h) {
 template <class T>
 trifactor::Queue sparse_queue(const SolveOptions& o, const trifactor::SparsePlan& plan, double sides) {
   constexpr double worth_moving = 1e10;  // flops: more than a second of a CPU's time
-  if (o.where() == Device::Cuda) return trifactor::Queue::cuda();
-  if (o.where() == Device::Auto && plan.flops() >= worth_moving && free_device_memory() > 0) {
+  if (wanted(o) == Device::Cuda) return trifactor::Queue::cuda();
+  if (wanted(o) == Device::Auto && plan.flops() >= worth_moving && free_device_memory() > 0) {
     auto queue = trifactor::Queue::cuda();
     const auto values = double(plan.entries()) * sizeof(T);
     if (double(trifactor::SparseCholesky<T>::memory(queue, plan).total()) + values + sides <=
@@ -408,6 +404,8 @@ void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const Matri
   solve_dense<T>(o, A_file, B_file, report, objection);
 }
 
+}  // namespace
+
 void solve(const SolveOptions& o) {
   check_output(o);
   const MatrixMarketFile A(o.matrix);
@@ -433,27 +431,6 @@ void solve(const SolveOptions& o) {
   throw InputError(fmt::format("{}: this build cannot solve {} files: it leaves c64 out", o.matrix,
                                is_complex ? "complex" : "real"));
 #endif
-}
-
-}  // namespace
-
-void add_solve(CLI::App& app) {
-  auto o = std::make_shared<SolveOptions>();
-  CLI::App* const command = app.add_subcommand("solve", "solve A X = B from Matrix Market files");
-  command->add_option("A", o->matrix, "the square matrix, a Matrix Market file of any form")->required();
-  command->add_option("--rhs", o->rhs, "the right-hand sides, a Matrix Market file [A times ones]");
-  command
-      ->add_option("--method", o->method,
-                   "auto: Cholesky where A is symmetric or hermitian with a positive diagonal (sparse where a large "
-                   "coordinate file has few entries), else LU")
-      ->check(CLI::IsMember({"auto", "sparse", "cholesky", "lu"}))
-      ->capture_default_str();
-  command->add_option("--device", o->device, "where to factor and solve")
-      ->check(CLI::IsMember({"auto", "host", "cuda"}))
-      ->capture_default_str();
-  command->add_option("-o,--output", o->output, "write the solution as a Matrix Market array file");
-  command->add_flag("--json", o->json, "print one JSON object");
-  command->callback([o] { solve(*o); });
 }
 
 }  // namespace program

@@ -27,13 +27,6 @@ using trifactor::Buffer;
 using trifactor::Queue;
 using trifactor::inspect::Operation;
 
-struct TraceOptions {
-  std::string op, scalar = default_scalar(), uplo = "lower", mode = "auto", tuning, device, file = "trace.json";
-  index_t n = 8192;
-  std::uint64_t seed = 1;
-  bool json = false;
-};
-
 std::string shape_of(const Operation& o) {
   return o.depth > 0 ? fmt::format("{} x {} x {}", o.rows, o.cols, o.depth) : fmt::format("{} x {}", o.rows, o.cols);
 }
@@ -195,6 +188,8 @@ std::vector<Operation> record_cholesky(const TraceOptions& o, Queue& q) {
 
 bool has_gpu() { return trifactor::why_no_cuda().empty(); }
 
+}  // namespace
+
 void trace(TraceOptions o) {
   if (o.device.empty()) o.device = has_gpu() ? "cuda" : "host";
   Queue q = o.device == "cuda" ? Queue::cuda() : Queue::host();
@@ -205,33 +200,6 @@ void trace(TraceOptions o) {
       with_scalar(o.scalar, [&]<class T>(std::type_identity<T>) { return record_cholesky<T>(o, q); });
   write(o.file, timeline(o, machine, operations));
   summarize(o, machine, operations);
-}
-
-}  // namespace
-
-void add_trace(CLI::App& app) {
-  auto options = std::make_shared<TraceOptions>();
-  TraceOptions& o = *options;
-  CLI::App* const command =
-      app.add_subcommand("trace", "write the timeline of one factorization, to be opened at ui.perfetto.dev");
-  command->add_option("op", o.op, "cholesky")->required()->check(CLI::IsMember({"cholesky"}));
-  command->add_option("--n", o.n, "the order")
-      ->check(CLI::Range(index_t(1), index_t(std::numeric_limits<int>::max())))
-      ->capture_default_str();
-  command->add_option("--scalar", o.scalar, "of f32,f64,c32,c64")->capture_default_str();
-  command->add_option("--uplo", o.uplo, "the triangle")
-      ->check(CLI::IsMember({"lower", "upper"}))
-      ->capture_default_str();
-  command->add_option("--mode", o.mode, "where panels are factored")
-      ->check(CLI::IsMember({"auto", "native", "hybrid"}))
-      ->capture_default_str();
-  command->add_option("--device", o.device, "host or cuda [cuda where there is a GPU]")
-      ->check(CLI::IsMember({"host", "cuda"}));
-  command->add_option("--tuning", o.tuning, "overrides fields of the tuning row, such as \"nb=512 looking=left\"");
-  command->add_option("-o,--output", o.file, "the file to write")->capture_default_str();
-  command->add_option("--seed", o.seed, "of the random matrix")->capture_default_str();
-  command->add_flag("--json", o.json, "print the summary as one JSON object");
-  command->callback([options] { trace(*options); });
 }
 
 }  // namespace program

@@ -256,9 +256,10 @@ TYPED_TEST(Batch, OneBadItemHarmsNoOther) {
                                  "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left", "whole=1000 small=0",
                                  "whole=1000 small=0 resident=0", "whole=1000 sorted=1",
                                  "whole=0 persistent=0 interleaved=0 nb=8 leaf=8 tile=exclusive ib=3 separate=1"})
-        for (index_t n : {4, 12, 40, 100, 150}) {
+        for (index_t n : {4, 12, 40, 100, 150, 330}) {
           if (n >= 40 && std::string(tuning).find("nb=3") != std::string::npos) continue;  // slow, and no other than 12
           if (n >= 100 && !on_cuda()) continue;
+          if (n > 150 && *tuning) continue;
           Items<T> A;
           for (int i = 0; i < 21; ++i) A.push_back(random_spd<T>(this->random, kind == Kind::Ragged ? n - i % 3 : n));
           const auto good = factor_cholesky(this->q, kind, uplo, A, {.tuning = tuning});

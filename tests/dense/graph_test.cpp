@@ -53,7 +53,7 @@ class Graph : public ::testing::Test {
 TYPED_TEST_SUITE(Graph, Scalars, ScalarNames);
 
 TYPED_TEST(Graph, EveryRoutineIsCapturedAndReplayedWithNewData) {
-  for_every_job<TypeParam>(this->random, [&](auto make) {
+  for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     Stream stream;
     Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
     Job job = make(q);
@@ -108,7 +108,7 @@ TYPED_TEST(Graph, CapturedFailuresAreReportedInEveryReplay) {
 }
 
 TYPED_TEST(Graph, TooShortAReserveThrowsUnderCapture) {
-  for_every_job<TypeParam>(this->random, [&](auto make) {
+  for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     Stream stream;
     Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
     Job job = make(q);

@@ -36,7 +36,7 @@ bool fails_at(index_t k, F f) {
 constexpr index_t many = 200;  // no call allocates so often
 
 TYPED_TEST(Memory, EveryRoutineSurvivesEveryFailedAllocation) {
-  for_every_job<TypeParam>(this->random, [&](auto make) {
+  for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     index_t k = 0;
     for (bool failed = true; failed;) {
       Queue q = test_queue();  // with nothing reserved
@@ -78,7 +78,7 @@ TYPED_TEST(Memory, HybridSurvivesEveryFailedAllocation) {
 }
 
 TYPED_TEST(Memory, ReservedCallsDoNotAllocate) {
-  for_every_job<TypeParam>(this->random, [&](auto make) {
+  for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     Queue q = test_queue();
     Job job = make(q);
     SCOPED_TRACE(job.name);
@@ -95,13 +95,13 @@ TYPED_TEST(Memory, ReservedCallsDoNotAllocate) {
 TYPED_TEST(Memory, OneReserveServesEveryCall) {
   Queue q = test_queue();
   std::size_t largest = 0;
-  for_every_job<TypeParam>(this->random, [&](auto make) {
+  for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     Job job = make(q);
     if (job.scratch) largest = std::max(largest, job.scratch());
   });
   q.reserve(largest);
   for (int round = 0; round < 2; ++round)
-    for_every_job<TypeParam>(this->random, [&](auto make) {
+    for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
       Job job = make(q);
       if (!job.scratch) return;
       SCOPED_TRACE(job.name);
@@ -114,7 +114,7 @@ TYPED_TEST(Memory, OneReserveServesEveryCall) {
 }
 
 TYPED_TEST(Memory, EqualCallsAllocateOnce) {
-  for_every_job<TypeParam>(this->random, [&](auto make) {
+  for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     Queue q = test_queue();
     Job job = make(q);
     SCOPED_TRACE(job.name);
@@ -130,7 +130,7 @@ TYPED_TEST(Memory, EqualCallsAllocateOnce) {
 }
 
 TYPED_TEST(Memory, ScratchQueriesAllocateAndWriteNothing) {
-  for_every_job<TypeParam>(this->random, [&](auto make) {
+  for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     Queue q = test_queue();
     Job job = make(q);
     if (!job.scratch) return;

@@ -342,9 +342,11 @@ Job shift_job(Queue& q, Random& random, const char* name, Kind kind, index_t n) 
                    }});
 }
 
-/// One job for each routine and way through it; f(make) is called with make(q) -> Job.
-template <class T, class F>
-void for_every_job(Random& random, F f) {
+/// One job for each routine and way through it; f(make) is called with each. Not a template of f: what calls f is long
+/// and would be compiled for every test.
+using MakeJob = std::function<Job(Queue&)>;
+template <class T>
+void for_every_job(Random& random, const std::function<void(const MakeJob&)>& f) {
   const CholeskyOptions right{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=8 looking=right"},
       left{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=3 looking=left"};
   f([&](Queue& q) { return cholesky_job<T>(q, random, "cholesky, small", Uplo::Lower, 20); });

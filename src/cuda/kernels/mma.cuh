@@ -243,7 +243,8 @@ struct Fragment {
       for (int s = 0; s < N; ++s)
 #pragma unroll
         for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
-#pragma unroll
+      constexpr int together = is_complex<T> ? min(depth / 4, 4) : depth / 4;  // more makes compiling long, not running short
+#pragma unroll together
       for (int p = 0; p < depth; p += 4) {
         const T a0 = a[p * right], a1 = a[p * right + 8 * down];
 #pragma unroll
