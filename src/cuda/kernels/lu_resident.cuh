@@ -24,7 +24,7 @@ struct LuResident {
   __device__ void exchange(int k, int k1, const int* target, const int* source) const {
     const int lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32), others = n - (k1 - k);
     const int to = target[lane], from = source[lane];
-    constexpr int together = 4;
+    constexpr int together = 8;
     for (int j0 = warp; j0 < others; j0 += together * warps) {
       T x[together];
       T* column[together];
@@ -73,19 +73,20 @@ struct LuResident {
         const T* U = M + (j + right) * P + k + t;
 #pragma unroll
         for (int e = 0; e < 4; ++e) c.set(e, C[e % 2 * 4 * P + e / 2 * 8]), part.set(e, T(0));
-        // sums of floats are cut off inside of the tensor cores: they are added up outside
+        // Two sums, so that products do not wait for each other. Those of floats are cut off inside of the tensor cores:
+        // they are added up outside.
         constexpr bool apart = sizeof(Real<T>) == 4;
         if constexpr (tensor<T>)
 #pragma unroll
           for (int s = 0; s < width / 4; ++s)
-            tensor_subtract<false>(apart ? part : c, a[s][0], a[s][1], conj(U[4 * s]));
+            tensor_subtract<false>(apart || s % 2 ? part : c, a[s][0], a[s][1], conj(U[4 * s]));
         else
           for (int s = 0; s < width; ++s)
 #pragma unroll
             for (int e = 0; e < 4; ++e)
               c.set(e, minus_product(c.get(e), L[(s - t) * P + e / 2 * 8], M[(j + t + e % 2 * 4) * P + k + s]));
 #pragma unroll
-        for (int e = 0; e < 4; ++e) C[e % 2 * 4 * P + e / 2 * 8] = apart ? c.get(e) + part.get(e) : c.get(e);
+        for (int e = 0; e < 4; ++e) C[e % 2 * 4 * P + e / 2 * 8] = c.get(e) + part.get(e);
       }
     }
   }

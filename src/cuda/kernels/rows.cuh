@@ -41,7 +41,10 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   const Tile<T> A = afresh(given);
   T rows[1][width], (&a)[width] = rows[0];
   const T* at = A.data + row;
-  const unsigned below = row < n ? (1u << n) - (1u << row) : 0;  // rows of column `row`, a bit for each
+  // Of an upper triangle of order 16, the first eight rows have half of the columns: two of them go together.
+  constexpr int top = by_rows && width > 8 ? 8 : 0;
+  const int column = row % 8, lower = row / 8 * 4;                                               // there
+  const auto rows_below = [](int c, int end) { return c < end ? (1u << end) - (1u << c) : 0; };  // a bit for each
   if constexpr (!by_rows) {
     const int last = row < n ? row : -1;  // column
 #pragma unroll
@@ -50,10 +53,19 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
       if (c <= last) a[c] = *at;
     }
   } else {  // by way of the places where the columns will be
-    const unsigned to = shared_address(scratch + row);
+    constexpr int bytes = int(sizeof(T)), line = Scratch::step * bytes;
+    const unsigned to = shared_address(scratch + row), below = rows_below(row, n);
+    if constexpr (top > 0) {
+      const T* from = A.data + lower * A.row_stride + column;
+      const unsigned there = shared_address(scratch + lower * Scratch::step + column);
 #pragma unroll
-    for (int r = 0; r < width; ++r, at += A.row_stride)
-      if (below >> r & 1) copy_async<int(sizeof(T))>(to + r * Scratch::step * int(sizeof(T)), at);
+      for (int r = 0; r < 4; ++r, from += A.row_stride)
+        if (rows_below(column, n) >> lower >> r & 1) copy_async<bytes>(there + r * line, from);
+      at += top * A.row_stride;
+    }
+#pragma unroll
+    for (int r = top; r < width; ++r, at += A.row_stride)
+      if (below >> r & 1) copy_async<bytes>(to + r * line, at);
     copy_commit();
     copy_wait<0>();
     __syncwarp();  // the triangle is there
@@ -80,13 +92,24 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
     for (int c = 0; c < width; ++c, to += out.col_stride)
       if (c <= last) *to = a[c];
   } else {
-    T column[width];
+    const int end = writes ? n : 0;
     scratch[row * Scratch::step + row] = T(pivot);
-    read_vectors<width>(scratch + row * Scratch::step, column);
-    const unsigned written = writes && n > row ? below : 0;
+    if constexpr (top > 0) {
+      __syncwarp();  // the pivots are there
+      T v[4];
+      read_vectors<4>(scratch + column * Scratch::step + lower, v);
+      const Real<T> its_scale = __shfl_sync(~0u, scale, column, width);
+      T* there = out.data + lower * out.row_stride + column;
 #pragma unroll
-    for (int r = 0; r < width; ++r, to += out.row_stride)
-      if (written >> r & 1) *to = column[r] * scale;
+      for (int r = 0; r < 4; ++r, there += out.row_stride)
+        if (rows_below(column, end) >> lower >> r & 1) *there = v[r] * its_scale;
+      to += top * out.row_stride;
+    }
+    T v[width - top];
+    read_vectors<width - top>(scratch + row * Scratch::step + top, v);
+#pragma unroll
+    for (int r = top; r < width; ++r, to += out.row_stride)
+      if (rows_below(row, end) >> r & 1) *to = v[r - top] * scale;
   }
   return {n < 0 ? -1 : failed, x, scale};
 }
