@@ -8,9 +8,9 @@ namespace trifactor::cuda {
 
 using namespace core;
 
-// kernels/cholesky.cuh: windows of any order, one launch, or a few for ragged items that are sorted first, which takes so
-// many ints of scratch memory (0: not sorted, and `list` is null). `resets`: info is decided here, not read. Returns the way
-// it went.
+// kernels/cholesky.cuh: windows of any order in one launch, or, where each ragged item takes the rung of its own size, in up to
+// five, which take so many ints of scratch memory (0: one launch, and `list` is null). `resets`: info is decided here, not
+// read. Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
 template <class T>

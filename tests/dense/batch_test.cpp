@@ -169,8 +169,48 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
           const auto L = factor_cholesky(this->q, kind, uplo, A,
                                          {.tuning = std::string("whole=1000 sorted=1000000 ") + rung.tuning});
           expect_right(uplo, A, L);
-          EXPECT_EQ(L.path, rung.path);
+          const bool mixed = kind == Kind::Ragged && n > 8 && rung.path == std::string("small");
+          EXPECT_EQ(L.path, mixed ? "mixed" : rung.path);
         }
+}
+
+// Up to order 64 each size has its own way, and a launch takes chunks of 32 items.
+TYPED_TEST(Batch, RaggedItemsShareALaunch) {
+  for (Uplo uplo : both_uplos)
+    for (index_t n : {9, 16, 17, 32, 33, 64})
+      for (index_t count : {1, 31, 32, 33, 200}) {
+        SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << " count=" << count);
+        const auto A = this->items(Kind::Ragged, count, n);
+        const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A);
+        expect_right(uplo, A, L);
+        if (on_cuda()) { EXPECT_EQ(L.path, "mixed"); }
+      }
+}
+
+// Who takes an item does not depend on which others fail, nor on when that is known.
+TYPED_TEST(Batch, RaggedItemsFailEachForItself) {
+  using T = TypeParam;
+  for (Uplo uplo : both_uplos)
+    for (index_t n : {12, 30, 64, 100, 300}) {
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
+      auto A = this->items(Kind::Ragged, n > 64 ? 50 : 150, n);
+      const CholeskyOptions options{.tuning = on_cuda() ? "whole=1000 sorted=1" : ""};
+      const auto good = factor_cholesky(this->q, Kind::Ragged, uplo, A, options);
+      std::vector<index_t> bad(A.size(), -1);
+      for (std::size_t i = 0; i < A.size(); ++i)
+        if (i % 3 == 1 && A[i].rows > 0) {
+          bad[i] = this->random.integer(0, A[i].rows - 1);
+          A[i](bad[i], bad[i]) = i % 2 ? T(-1) : T(nan<T>);
+        }
+      const auto result = factor_cholesky(this->q, Kind::Ragged, uplo, A, options);
+      for (std::size_t i = 0; i < A.size(); ++i) {
+        EXPECT_EQ(result.info[i], bad[i] + 1) << "item " << i << " of order " << A[i].rows;
+        if (bad[i] < 0)
+          EXPECT_TRUE(same_bits(result.F[i], good.F[i])) << "item " << i;
+        else
+          EXPECT_LT(cholesky_ratio(A[i], result.F[i], uplo, bad[i]), threshold) << "item " << i;
+      }
+    }
 }
 
 TYPED_TEST(Batch, SortedItemsOfEverySize) {
@@ -188,11 +228,12 @@ TYPED_TEST(Batch, SortedItemsOfEverySize) {
 }
 
 TYPED_TEST(Batch, TheOrderOfItemsDoesNotMatter) {
-  for (index_t n : {7, 20, 50, 100}) {
+  for (index_t n : {7, 12, 20, 50, 100, 200, 300}) {
     auto A = this->items(Kind::Ragged, 60, n, 1);
-    const auto first = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, {.tuning = "sorted=1"});
+    const CholeskyOptions options{.tuning = on_cuda() ? "whole=1000 sorted=1" : ""};
+    const auto first = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, options);
     std::reverse(A.begin(), A.end());
-    const auto second = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, {.tuning = "sorted=1"});
+    const auto second = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, options);
     for (std::size_t i = 0; i < A.size(); ++i)
       ASSERT_TRUE(same_bits(first.F[i], second.F[A.size() - 1 - i])) << "n=" << n << " item " << i;
   }

@@ -2,6 +2,7 @@
 // memory, one to a block from the left by block columns. Only the triangle is touched.
 #pragma once
 
+#include <cuda/kernels/chunk.cuh>
 #include <cuda/kernels/launch.cuh>
 #include <cuda/kernels/left.cuh>
 #include <cuda/kernels/panels.cuh>
@@ -9,84 +10,99 @@
 
 namespace trifactor::cuda {
 
-/// Which items a launch takes: all of a batch, or a stretch of a list of their numbers, the largest items first.
-struct Selection {
-  const int* order = nullptr;   // null: all
-  const int* bounds = nullptr;  // order[bounds[0]] .. order[bounds[1] - 1]
-  int* taken = nullptr;         // how many of them were handed out beyond one for each block
-};
-/// The items of one block in turn: every gridDim.x-th, or, of a list, the next that nobody has. Without a list the last
-/// come first: those that were written last are still in the cache.
+/// The items of one block in turn, every gridDim.x-th. The last come first: those that were written last are still in
+/// the cache.
 template <int warps>
 class ItemTurn {
  public:
-  __device__ ItemTurn(const Selection& selection, index_t count) : selection_(selection) {
-    if (selection.order)
-      first_ = selection.bounds[0], end_ = selection.bounds[1];
+  __device__ explicit ItemTurn(index_t count) : end_(count) {}
+  __device__ bool more() const { return at_ < end_; }
+  __device__ index_t item() const { return end_ - 1 - at_; }
+  /// All threads of the block come here when they are done with an item; they leave together.
+  __device__ void next() {
+    if constexpr (warps == 1)
+      __syncwarp();
+    else
+      __syncthreads();
+    at_ += gridDim.x;
+  }
+
+ private:
+  index_t end_, at_ = blockIdx.x;
+};
+
+/// A stretch of a list of item numbers, the largest items first.
+struct Stretch {
+  const int* order = nullptr;   // null: there is no list, all items are taken
+  const int* bounds = nullptr;  // order[bounds[0]] .. order[bounds[1] - 1]
+  int* taken = nullptr;         // how many of them were handed out beyond one for each block
+};
+/// As ItemTurn, or the items of a stretch: whoever is done takes the next that nobody has.
+class StretchTurn {
+ public:
+  __device__ StretchTurn(const Stretch& stretch, index_t count) : stretch_(stretch) {
+    if (stretch.order)
+      first_ = stretch.bounds[0], end_ = stretch.bounds[1];
     else
       end_ = count;
     at_ = first_ + blockIdx.x;
   }
   __device__ bool more() const { return at_ < end_; }
-  __device__ index_t item() const { return selection_.order ? index_t(selection_.order[at_]) : end_ - 1 - at_; }
+  __device__ index_t item() const { return stretch_.order ? index_t(stretch_.order[at_]) : end_ - 1 - at_; }
   /// All threads of the block come here when they are done with an item; they leave together.
   __device__ void next() {
-    if (!selection_.order) {
-      team_sync();
+    if (!stretch_.order) {
+      __syncthreads();
       at_ += gridDim.x;
       return;
     }
     __shared__ int ticket[2];  // two, since a thread may be late to read the one before
     turn_ ^= 1;
-    if (threadIdx.x == 0) ticket[turn_] = atomicAdd(selection_.taken, 1);
-    team_sync();
+    if (threadIdx.x == 0) ticket[turn_] = atomicAdd(stretch_.taken, 1);
+    __syncthreads();
     at_ = first_ + gridDim.x + ticket[turn_];
   }
 
  private:
-  __device__ static void team_sync() {
-    if constexpr (warps == 1)
-      __syncwarp();
-    else
-      __syncthreads();
-  }
-  Selection selection_;
+  Stretch stretch_;
   index_t first_ = 0, end_, at_;
   int turn_ = 0;
 };
 
 // ---- several items to a warp: a row to a lane ----
 
-/// What a kernel need not ask when all items are of one size, a third of the instructions of a small item, and which way
-/// they lie.
+/// What a kernel need not ask when all items are of one size, a third of the instructions of a small item, and which
+/// way they lie.
 template <bool ragged, bool by_rows, class T>
-__device__ __forceinline__ void assume(Items<T>& A, Selection& selection) {
+__device__ __forceinline__ void assume(Items<T>& A) {
   A.is_flipped = by_rows;
-  if constexpr (!ragged) A.item_rows = nullptr, selection.order = nullptr;
+  if constexpr (!ragged) A.item_rows = nullptr;
+}
+
+/// Factors one item for each `width` lanes of a warp, of order n, or 0 where there is none. Returns 0 or the failed
+/// column + 1.
+template <class T, int width, bool by_rows>
+__device__ __forceinline__ int factor_side_by_side(const Tile<T>& a, int n, T* scratch) {
+  const int failed = factor_small<false, T, width, by_rows, false>(a, n, true, scratch).failed;
+  if (!__any_sync(~0u, failed < 0)) return failed;
+  const auto again = factor_small_carefully<T, width, by_rows, false>(a, n, failed < 0, scratch, T(0));
+  return failed < 0 ? again.failed : failed;
 }
 
 template <class T, int width, bool ragged, bool by_rows>
 __global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallShape<T, width, by_rows>::blocks)
-    cholesky_small_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
+    cholesky_small_kernel(Items<T> A, int* info, index_t first, bool resets) {
   using Shape = SmallShape<T, width, by_rows>;
-  assume<ragged, by_rows>(A, selection);
+  assume<ragged, by_rows>(A);
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width);
   T* scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
-  const index_t begin = selection.order ? selection.bounds[0] : 0,
-                end = selection.order ? selection.bounds[1] : A.count;
-  for (index_t b0 = begin + index_t(blockIdx.x) * Shape::items; b0 < end; b0 += index_t(gridDim.x) * Shape::items) {
-    const bool inside = b0 + group < end;
-    const index_t b = inside && selection.order ? index_t(selection.order[b0 + group]) : b0 + group;
-    const bool own = inside && wanted(A, b, info, resets);
+  for (index_t b0 = index_t(blockIdx.x) * Shape::items; b0 < A.count; b0 += index_t(gridDim.x) * Shape::items) {
+    const index_t b = b0 + group;
+    const bool inside = b < A.count, own = inside && wanted(A, b, info, resets);
     Tile<T> a{nullptr, 0, 0, 1, 1};
     if (own) a = A.item(b);
-    const int n = int(a.rows);
-    int failed = factor_small<false, T, width, by_rows, false>(a, n, true, scratch).failed;
-    if (__any_sync(~0u, failed < 0)) {
-      const auto again = factor_small_carefully<T, width, by_rows, false>(a, n, failed < 0, scratch, T(0));
-      failed = failed < 0 ? again.failed : failed;
-    }
+    const int failed = factor_side_by_side<T, width, by_rows>(a, int(a.rows), scratch);
     if (inside && threadIdx.x % width == 0) report(info, b, resets, first, own, failed);
     __syncwarp();  // scratch memory is free again
   }
@@ -96,11 +112,11 @@ __global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallS
 
 template <class T, int most, bool ragged, bool by_rows>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
-    cholesky_tiles_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
-  assume<ragged, by_rows>(A, selection);
+    cholesky_tiles_kernel(Items<T> A, int* info, index_t first, bool resets) {
+  assume<ragged, by_rows>(A);
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + TilesShape<T, most>::scratch;
-  for (ItemTurn<1> turn(selection, A.count); turn.more();) {
+  for (ItemTurn<1> turn(A.count); turn.more();) {
     const index_t b = turn.item();
     const bool own = wanted(A, b, info, resets);
     const int failed = own ? factor_tiles<most, by_rows, false>(afresh(A.item(b)), store, scratch, {}) : 0;
@@ -109,26 +125,89 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
   }
 }
 
+// ---- items of different sizes up to 64, each in its own way ----
+
+template <class T, int most, bool by_rows>
+struct MixedShape {
+  static constexpr int small =
+      max(2 * SmallShape<T, 16, by_rows>::scratch, 4 * SmallShape<T, 8, by_rows>::scratch);  // of a warp
+  static constexpr int entries(int n) { return max(TilesShape<T, most>::entries(n), small); }
+  // On a multiprocessor. Sizes up to 64 in double: 74.6 us with 12, 76.3 with 8; up to 32: 22.4 with 20, 23.5 with 22.
+  static constexpr int blocks = std::is_same_v<T, double> && most > 4 ? 12 : TilesShape<T, most>::blocks;
+};
+
+/// Items that share a warp, of a chunk: those of turn u of the ones in `mask`.
+template <class T, int width, bool by_rows>
+__device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned mask, int u, T* shared, int* info,
+                                                index_t first, bool resets) {
+  const int lane = int(threadIdx.x % 32), group = lane / width, k = u * (32 / width) + group;
+  const bool inside = k < __popc(mask);
+  const int from = set_bit(mask, inside ? k : 0);
+  const Tile<T> a = chunk.template item<by_rows>(from);
+  const bool own = chunk.wants(from, info, resets);
+  const int failed = factor_side_by_side<T, width, by_rows>(a, inside && own ? int(a.rows) : 0,
+                                                            shared + group * SmallShape<T, width, by_rows>::scratch);
+  __syncwarp();  // everyone has read info
+  if (inside && lane % width == 0) report(info, chunk.first + from, resets, first, own, failed);
+}
+
+/// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 blocks of
+/// one warp, grid (chunks, 32), or 16 where no item has more than 16 rows: first items of more than 16 rows, the
+/// largest first, then pairs of more than 8, then fours. The larger half of each chunk comes first, chunk by chunk from
+/// the last one on as ItemTurn does it; what is left is small and fills the gaps at the end.
+template <class T, int most, bool by_rows>
+__global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
+    cholesky_mixed_kernel(Items<T> A, int above, int* info, index_t first, bool resets) {
+  extern __shared__ __align__(128) unsigned char aligned[];
+  T* const shared = reinterpret_cast<T*>(aligned);
+  constexpr unsigned half = Chunk<T>::size / 2;
+  const unsigned place = blockIdx.y * gridDim.x + blockIdx.x;
+  const bool early = blockIdx.y < half;
+  const int rank = int(early ? place % half : blockIdx.y);
+  const Chunk<T> chunk(A, gridDim.x - 1 - (early ? place / half : blockIdx.x));
+  const bool here = chunk.inside && chunk.own_rows <= above;
+  const int n = chunk.n;
+  const unsigned alone = __ballot_sync(~0u, here && n > 16), pairs = __ballot_sync(~0u, here && n > 8 && n <= 16),
+                 fours = __ballot_sync(~0u, here && n <= 8);
+  const int end = __popc(alone), end_of_pairs = end + ceil_div(__popc(pairs), 2),
+            end_of_fours = end_of_pairs + ceil_div(__popc(fours), 4);
+  if (rank < end) {
+    const int from = chunk.template largest<(most > 4 ? 6 : 5), 3>(alone, rank);
+    T *const scratch = shared, *const store = scratch + TilesShape<T, most>::scratch;
+    const Tile<T> a = chunk.template item<by_rows>(from);
+    const bool own = chunk.wants(from, info, resets);
+    const int failed = own ? factor_tiles<most, by_rows, false>(afresh(a), store, scratch, {}) : 0;
+    __syncwarp();  // everyone has read info
+    if (threadIdx.x == 0) report(info, chunk.first + from, resets, first, own, failed);
+  } else if (rank < end_of_pairs) {
+    factor_together<T, 16, by_rows>(chunk, pairs, rank - end, shared, info, first, resets);
+  } else if (rank < end_of_fours) {
+    factor_together<T, 8, by_rows>(chunk, fours, rank - end_of_pairs, shared, info, first, resets);
+  }
+  if (place == 0) end_after_last();
+}
+
 // ---- from the left, a block column in registers ----
 
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
-    cholesky_left_kernel(Items<T> A, Selection selection, int* info, index_t first, bool resets) {
-  for (ItemTurn<Shape::warps> turn(selection, A.count); turn.more();) {
+    cholesky_left_kernel(Items<T> A, Stretch stretch, int* info, index_t first, bool resets) {
+  if (stretch.order) let_next_start();
+  for (StretchTurn turn(stretch, A.count); turn.more();) {
     const index_t b = turn.item();
     const bool own = wanted(A, b, info, resets);
     const int failed = own ? factor_left<T, Shape>(A.item(b)) : 0;
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
+  if (stretch.order && blockIdx.x == 0) end_after_last();
 }
 
 // ---- which body takes which items ----
 
-/// The rungs of the ladder, from the largest items to the smallest. Items of one size, and ragged ones that are not
-/// sorted, take a single rung; sorted ones are spread over all.
+/// The rungs of the ladder, from the largest items to the smallest. Items of one size, and a few ragged ones, take a
+/// single rung; many ragged ones are spread over all.
 enum class Rung { Blocked, Resident256, Resident128, Resident64, Resident32, Small };
-inline constexpr int sorted_rungs = 5;  // sorted items of order up to 16 go with those up to 32
 
 inline Rung rung_of(index_t n, const CholeskyTuning& tuning) {
   if (n <= min(tuning.small, index_t(16))) return Rung::Small;
@@ -140,22 +219,23 @@ inline Rung rung_of(index_t n, const CholeskyTuning& tuning) {
                            : Rung::Blocked;
 }
 
-/// Sorts item numbers by size, the largest first, into `order`; bounds[r], bounds[r + 1] is the stretch of rung r of
-/// the sorted ones. Sizes are told apart by eights up to 512, and by hundreds and less beyond. One block.
-inline constexpr int sort_threads = 1024, sort_keys = 128;
+/// Lists the numbers of items with at least `least` rows by size, the largest first, in `order`; bounds[r], bounds[r +
+/// 1] is the stretch of rung r. Sizes are told apart by eights up to 512, and by 128 and less beyond. One block.
+inline constexpr int sort_threads = 1024, sort_keys = 128, sorted_rungs = int(Rung::Resident64);
 __device__ inline int sort_key(int n) {
   const int key = n <= 512 ? (n + 7) / 8 : 64 + (n - 512 + 127) / 128;
   return sort_keys - 1 - max(0, min(key, sort_keys - 1));
 }
 template <class T>
 __global__ void __launch_bounds__(sort_threads)
-    sort_items_kernel(Items<T> A, int first_rung, int resident, int* order, int* bounds, int* taken) {
-  __shared__ int places[sort_keys];
+    sort_items_kernel(Items<T> A, int least, int first_rung, int resident, int* order, int* bounds, int* taken) {
+  __shared__ int places[sort_keys + 1];
   const int t = int(threadIdx.x), count = int(A.count);
-  if (t < sort_keys) places[t] = 0;
+  if (t <= sort_keys) places[t] = 0;
   if (t < sorted_rungs) taken[t] = 0;
   __syncthreads();  // nothing is counted yet
-  for (int b = t; b < count; b += sort_threads) atomicAdd(&places[sort_key(A.item_rows[b])], 1);
+  for (int b = t; b < count; b += sort_threads)
+    if (const int n = A.item_rows[b]; n >= least) atomicAdd(&places[sort_key(n)], 1);
   __syncthreads();  // all are counted
   if (t < 32) {     // exclusive sums, four keys a lane
     int own[sort_keys / 32], sum = 0;
@@ -165,28 +245,28 @@ __global__ void __launch_bounds__(sort_threads)
       const int other = __shfl_up_sync(~0u, before, unsigned(step));
       if (t >= step) before += other;
     }
+    if (t == 31) places[sort_keys] = before;  // all that are listed
     before -= sum;
     for (int i = 0; i < sort_keys / 32; ++i) places[t * (sort_keys / 32) + i] = before, before += own[i];
   }
   __syncthreads();  // places are where each size begins
   if (t <= sorted_rungs) {
-    // the largest orders of the rungs; those that are not used are empty
-    const int most[] = {min(resident, 256), min(resident, 128), min(resident, 64), min(resident, 32)};
+    // the largest orders of the second rung and the third
+    const int most[] = {min(resident, 256), min(resident, 128)};
     // impossible sizes may look too large for all rungs: the first that is launched takes them
-    bounds[t] = t <= first_rung ? 0 : t == sorted_rungs ? count : places[sort_key(most[t - 1] / 8 * 8)];
+    bounds[t] = t <= first_rung ? 0 : places[t == sorted_rungs ? sort_keys : sort_key(most[t - 1] / 8 * 8)];
   }
   __syncthreads();  // bounds are read before the places move on
-  for (int b = t; b < count; b += sort_threads) order[atomicAdd(&places[sort_key(A.item_rows[b])], 1)] = b;
+  for (int b = t; b < count; b += sort_threads)
+    if (const int n = A.item_rows[b]; n >= least) order[atomicAdd(&places[sort_key(n)], 1)] = b;
 }
 
-/// Launches one rung. With a list, as many blocks as run at once.
+/// Launches one rung for all items.
 template <class T>
-void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A, const Selection& selection, int* info,
-                 index_t first, bool resets) {
-  const auto go = [&](auto kernel, int threads, int items, std::size_t bytes, int blocks_at_once) {
-    const index_t blocks = ceil_div(A.count, items);
-    launch(stream, kernel, grid_for(selection.order ? min(blocks, index_t(multiprocessors) * blocks_at_once) : blocks),
-           unsigned(threads), bytes, A, selection, info, first, resets);
+void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t first, bool resets) {
+  const auto go = [&](auto kernel, int threads, int items, std::size_t bytes, auto... more) {
+    launch(stream, kernel, grid_for(ceil_div(A.count, items)), unsigned(threads), bytes, A, more..., info, first,
+           resets);
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width, false>;
@@ -194,20 +274,18 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
                                                   : cholesky_small_kernel<T, width, false, true>
                         : A.ragged() ? cholesky_small_kernel<T, width, true, false>
                                      : cholesky_small_kernel<T, width, false, false>;
-    go(kernel, Shape::threads, Shape::items, A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes, 8);
+    go(kernel, Shape::threads, Shape::items, A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
   };
-  constexpr std::size_t all_shared = 227u << 10, reserved = 1u << 10;  // of a multiprocessor, and by each block
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
-    using Shape = TilesShape<T, most>;
-    const std::size_t bytes = Shape::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
+    const std::size_t bytes = TilesShape<T, most>::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
     const auto kernel = A.is_flipped ? A.ragged() ? cholesky_tiles_kernel<T, most, true, true>
                                                   : cholesky_tiles_kernel<T, most, false, true>
                         : A.ragged() ? cholesky_tiles_kernel<T, most, true, false>
                                      : cholesky_tiles_kernel<T, most, false, false>;
-    go(kernel, 32, 1, bytes, min(Shape::blocks, int(all_shared / (bytes + reserved))));
+    go(kernel, 32, 1, bytes);
   };
   const auto left = [&]<class Shape>(Shape) {
-    go(cholesky_left_kernel<T, Shape>, Shape::threads, 1, Shape::bytes, Shape::blocks);
+    go(cholesky_left_kernel<T, Shape>, Shape::threads, 1, Shape::bytes, Stretch{});
   };
   using std::integral_constant;
   switch (rung) {
@@ -236,11 +314,59 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   }
 }
 
+/// Launches cholesky_mixed_kernel for items of up to `above` rows. `overlaps`: it may begin before the launch before
+/// ends.
+template <class T>
+void launch_mixed(void* stream, const Items<T>& A, int above, bool overlaps, int* info, index_t first, bool resets) {
+  const auto go = [&]<int most>(std::integral_constant<int, most>) {
+    const auto kernel = A.is_flipped ? cholesky_mixed_kernel<T, most, true> : cholesky_mixed_kernel<T, most, false>;
+    const unsigned blocks = A.rows <= 16 ? Chunk<T>::size / 2 : Chunk<T>::size;  // pairs at least, or not
+    const dim3 grid(unsigned(ceil_div(A.count, Chunk<T>::size)), blocks);
+    const int n = int(min(A.rows, index_t(8 * most)));
+    const std::size_t bytes =
+        sizeof(T) * (A.is_flipped ? MixedShape<T, most, true>::entries(n) : MixedShape<T, most, false>::entries(n));
+    if (overlaps)
+      launch_after(stream, kernel, grid, 32, bytes, A, above, info, first, resets);
+    else
+      launch(stream, kernel, grid, 32, bytes, A, above, info, first, resets);
+  };
+  if (A.rows <= 32)
+    go(std::integral_constant<int, 4>{});
+  else
+    go(std::integral_constant<int, 8>{});
+}
+
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
   const bool sorted = A.ragged() && A.count >= tuning.sorted && A.count <= std::numeric_limits<int>::max() &&
-                      rung_of(A.rows, tuning) < Rung::Resident32;
+                      rung_of(A.rows, tuning) < Rung::Resident64;
   return sorted ? A.count + 2 * sorted_rungs + 1 : 0;
+}
+
+/// Ragged items, each on the rung of its own size: those above 64 are listed first; then comes a launch for each rung,
+/// from the largest on, and one for all below. Each of these begins where the one before leaves room.
+template <class T>
+void launch_sorted(void* stream, int multiprocessors, const Items<T>& A, int* info, index_t first, bool resets,
+                   const CholeskyTuning& tuning, int* list) {
+  const int first_rung = int(rung_of(A.rows, tuning)), below = int(min(tuning.resident, index_t(64)));
+  int *const bounds = list + A.count, *const taken = bounds + sorted_rungs + 1;
+  launch(stream, sort_items_kernel<T>, 1, sort_threads, 0, A, below + 1, first_rung,
+         int(min(tuning.resident, index_t(256))), list, bounds, taken);
+  const auto left = [&]<class Shape>(Shape, Rung rung) {
+    const int r = int(rung);
+    if (r < first_rung) return;
+    const auto kernel = cholesky_left_kernel<T, Shape>;
+    const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
+    const Stretch stretch{list, bounds + r, taken + r};
+    if (r == first_rung)  // the list must be complete
+      launch(stream, kernel, grid, Shape::threads, Shape::bytes, A, stretch, info, first, resets);
+    else
+      launch_after(stream, kernel, grid, Shape::threads, Shape::bytes, A, stretch, info, first, resets);
+  };
+  left(typename LeftShapes<T>::Beyond{}, Rung::Blocked);
+  left(typename LeftShapes<T>::Up256{}, Rung::Resident256);
+  left(typename LeftShapes<T>::Up128{}, Rung::Resident128);
+  launch_mixed(stream, A, below, true, info, first, resets);
 }
 
 template <class T>
@@ -248,17 +374,17 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
                             const CholeskyTuning& tuning, int* list) {
   static constexpr const char* names[] = {"block column", "resident 256", "resident 128",
                                           "resident 64",  "resident 32",  "small"};
-  const Rung rung = rung_of(A.rows, tuning);
-  if (!list) {
-    launch_rung(stream, multiprocessors, rung, A, {}, info, first, resets);
-    return names[int(rung)];
+  if (list) {
+    launch_sorted(stream, multiprocessors, A, info, first, resets, tuning, list);
+    return "sorted";
   }
-  int *const bounds = list + A.count, *const taken = bounds + sorted_rungs + 1;
-  launch(stream, sort_items_kernel<T>, 1, sort_threads, 0, A, int(rung), int(min(tuning.resident, index_t(256))), list,
-         bounds, taken);
-  for (int r = int(rung); r < sorted_rungs; ++r)
-    launch_rung(stream, multiprocessors, Rung(r), A, {list, bounds + r, taken + r}, info, first, resets);
-  return "sorted";
+  const Rung rung = rung_of(A.rows, tuning);
+  if (A.ragged() && rung >= Rung::Resident64 && A.rows > 8 && tuning.small >= 16) {
+    launch_mixed(stream, A, std::numeric_limits<int>::max(), false, info, first, resets);
+    return "mixed";
+  }
+  launch_rung(stream, rung, A, info, first, resets);
+  return names[int(rung)];
 }
 
 }  // namespace trifactor::cuda

@@ -1,8 +1,11 @@
-// How kernels are launched: checked, with as much shared memory as they ask for.
+// How kernels are launched: checked, with as much shared memory as they ask for, and one after the other or
+// overlapping.
 #pragma once
 
 #include <cuda/check.hpp>
 #include <cuda/kernels.hpp>
+
+#include <vector>
 
 namespace trifactor::cuda {
 
@@ -15,13 +18,65 @@ inline unsigned strips_for(index_t count, index_t strips) {
   return unsigned(max(index_t(1), min(strips, min(ceil_div(enough, count), index_t(65535)))));
 }
 
+/// A kernel on a device that may have all the shared memory there is: granted once by each thread that launches it,
+/// since asking costs the host a microsecond and more.
+struct GrantedKernel {
+  const void* kernel;
+  int device;
+  bool overlaps;  // compiled for a device on which launches may overlap
+};
+inline const GrantedKernel& granted(const void* kernel) {
+  thread_local std::vector<GrantedKernel> known;
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  for (const GrantedKernel& k : known)
+    if (k.kernel == kernel && k.device == device) return k;
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, kernel), "attributes of a kernel");
+  int bytes = 0;
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             bytes - int(attributes.sharedSizeBytes)),
+        "shared memory for a kernel");
+  known.push_back({kernel, device, attributes.binaryVersion >= 90});
+  return known.back();
+}
+
 template <class... P, class... A>
 void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std::size_t shared_bytes, A... arguments) {
   constexpr std::size_t always_granted = 48u << 10;
-  if (shared_bytes > always_granted)
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes)), "shared memory for a kernel");
+  if (shared_bytes > always_granted) granted(reinterpret_cast<const void*>(kernel));
   kernel<<<grid, threads, shared_bytes, static_cast<cudaStream_t>(stream)>>>(arguments...);
   check(cudaGetLastError(), "kernel launch");
+}
+
+/// As launch(), after another launch() or launch_after() in the same stream. Blocks may begin as soon as every block of
+/// the launch before has called let_next_start() or has ended. One block at least calls end_after_last(), so that this
+/// launch ends after the one before.
+template <class... P, class... A>
+void launch_after(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std::size_t shared_bytes,
+                  A... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid, config.blockDim = threads;
+  config.dynamicSmemBytes = shared_bytes, config.stream = static_cast<cudaStream_t>(stream);
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &overlap;
+  config.numAttrs = granted(reinterpret_cast<const void*>(kernel)).overlaps ? 1 : 0;
+  check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "kernel launch");
+}
+/// What the next launch reads without waiting must be in memory before.
+__device__ inline void let_next_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// Waits until the launch before has ended.
+__device__ inline void end_after_last() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 }  // namespace trifactor::cuda
