@@ -9,7 +9,7 @@ namespace trifactor::cuda {
 
 namespace {
 
-constexpr index_t flag_count = 1 << 14;                  // enough for matrices of order 260,000, complex or not
+constexpr index_t flag_count = 1 << 15;                  // enough for matrices of order 260,000, complex or not
 constexpr std::size_t blas_workspace_bytes = 32u << 20;  // what cuBLAS's documentation recommends for Hopper
 
 cudaStream_t as_stream(void* s) { return static_cast<cudaStream_t>(s); }

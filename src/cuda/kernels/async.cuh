@@ -18,6 +18,8 @@ __device__ inline void copy_async(unsigned shared, const void* global, int insid
                  : "memory");
 }
 __device__ inline void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Waits for all copies, committed or not.
+__device__ inline void copy_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 template <int pending>
 __device__ inline void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");

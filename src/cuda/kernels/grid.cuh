@@ -4,7 +4,6 @@
 #include <cuda/kernels/async.cuh>
 #include <cuda/kernels/boxes.cuh>
 #include <cuda/kernels/flags.cuh>
-#include <cuda/kernels/message.cuh>
 #include <cuda/kernels/mma.cuh>
 #include <cuda/kernels.hpp>
 
@@ -23,11 +22,12 @@ struct GridFlags {
   int* finished;  // blocks that are
   int* final;     // of each tile row: its tiles, from the left, that are final, in shares of 8 rows
   int* factored;  // of each tile column: 16-column blocks of its diagonal tile that are final, with their inverses
+  int* sent;      // of each tile row: quarters of its last tile, and of its diagonal tile, that went to the chain
 };
 
 template <class I>
 TF_HD constexpr I grid_flag_count(I tiles) {
-  return 2 + 2 * (tiles + 1);
+  return 2 + 4 * (tiles + 1);
 }
 
 template <class T>
@@ -42,6 +42,8 @@ struct GridShape {
   static constexpr int depth = 32;                      // columns that a stage of the left-looking products holds
   // Paddings let a warp read fragments without bank conflicts.
   static constexpr int pad = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 4 : 2;
+  template <bool down>
+  static constexpr int stage_pad = down ? pad : 4;
   static constexpr int ld = edge + pad, square_ld = 2 * edge + pad, inverse_ld = 20;
   static constexpr int tile_size = edge * ld, inverses_size = blocks * 16 * inverse_ld;
   static constexpr int shared_size = 2 * 2 * edge * (depth + 4) * 3;  // three stages of take_square
@@ -57,7 +59,7 @@ struct InverseShape {
   static constexpr int slow = tensor<T> ? Shape::ld : Shape::inverse_ld;  // from one row, or column, to the next
   static constexpr int next = tensor<T> ? 16 : 16 * Shape::inverse_ld;    // from one inverse to the next
   static_assert(16 * Shape::ld <= Shape::inverses_size);
-  __device__ static LeftOperand<T> operand(const T* inverses, int b) { return {inverses + b * next, down, right}; }
+  __device__ static LeftOperand<Wide<T>> operand(const T* inverses, int b) { return {inverses + b * next, down, right}; }
 };
 
 struct Nothing {};
@@ -75,7 +77,7 @@ struct Grid {
   bool squares;  // pieces are 2 x 2 tiles where they can be
   bool resets;   // info, to 0
   T* messages;   // tiles on their way to or from the chain
-  T* inverses;   // of each 16 x 16 diagonal block, (16, 16) without padding
+  T* parts;      // of the diagonal tiles, for those who solve with them
   GridFlags flags;
   int* info;
   index_t first;  // column of the caller's matrix that is column 0 here
@@ -93,95 +95,98 @@ struct Grid {
   __device__ int tiles() const { return (n + edge - 1) / edge; }
   __device__ T* at(int r, int c) const { return A + (down ? r + c * stride : c + r * stride); }
 
-  /// The part of one of `threads` threads in S := rows [row, row + edge) of columns [col, col + cols), zero outside the
+  /// The part of one of `threads` threads in S := rows [row, row + rows) of columns [col, col + cols), zero outside the
   /// matrix, without waiting. In S the direction that is contiguous here is contiguous, with a pitch.
-  template <int cols, int threads = Shape::threads>
-  __device__ void fetch(T* S, int pitch, int row, int col, int rank = int(threadIdx.x)) const {
-    if (aligned) fetch_by<cols, 16 / int(sizeof(T)), threads>(S, pitch, row, col, rank);
-    else fetch_by<cols, 1, threads>(S, pitch, row, col, rank);
+  template <int cols, int rows = edge, int threads = Shape::threads>
+  __device__ void fetch(T* S, int pitch, int row, int col, int rank = this_thread()) const {
+    if (aligned) fetch_by<cols, rows, 16 / int(sizeof(T)), threads>(S, pitch, row, col, rank);
+    else fetch_by<cols, rows, 1, threads>(S, pitch, row, col, rank);
   }
-  /// The same for columns [first, first + cols) of tile (i, j), which lies in S by columns.
-  template <int cols, int threads = Shape::threads>
-  __device__ void fetch_columns(T* S, int i, int j, int first, int rank = int(threadIdx.x)) const {
+  /// The same for tile (i, j), which lies in S by columns.
+  __device__ void fetch_tile(T* S, int i, int j) const {
     if constexpr (down) {
-      fetch<cols, threads>(S + first * ld, ld, i * edge, j * edge + first, rank);
-    } else {  // four neighbours in memory to four threads
-      constexpr int rows = min(threads / 4, edge), together = min(threads / rows, cols);
-      for (int r = rank / 4 % rows; r < edge; r += rows) {
-        const int row = i * edge + r;
-#pragma unroll 4
-        for (int c = first + rank % 4 + rank / (4 * rows) * 4; c < first + cols; c += together) {
-          const bool inside = row < n && j * edge + c < n;
-          copy_async<sizeof(T)>(shared_address(S + c * ld + r), inside ? at(row, j * edge + c) : A,
-                                inside ? int(sizeof(T)) : 0);
+      fetch<edge>(S, ld, i * edge, j * edge);
+    } else {  // eight neighbours in a row to eight threads: few lines of memory, and few conflicts between banks
+      constexpr int near = 8, rows = Shape::threads / near;
+      const int rank = this_thread(), c = rank % near;
+      const T* from = at(i * edge + rank / near, j * edge + c);
+      unsigned to = shared_address(S + c * ld + rank / near);
+#pragma unroll 1
+      for (int r = rank / near; r < edge; r += rows, from += rows * stride, to += unsigned(rows * int(sizeof(T))))
+#pragma unroll
+        for (int t = 0; t < edge; t += near) {
+          const bool inside = i * edge + r < n && j * edge + c + t < n;
+          copy_async<sizeof(T)>(to + unsigned(t * ld * int(sizeof(T))), inside ? from + t : A, inside ? int(sizeof(T)) : 0);
         }
-      }
     }
   }
-  template <int threads = Shape::threads>
-  __device__ void fetch_tile(T* S, int i, int j, int rank = int(threadIdx.x)) const {
-    fetch_columns<edge, threads>(S, i, j, 0, rank);
-  }
-  /// The last two tiles of row i go to the chain without flags. The chain clears what it received. A place serves again two
-  /// rows further down: whoever writes there knows of a tile that the chain made final after it had cleared.
+  /// The last two tiles of row i go to the chain through places of their own, by columns whatever the triangle. A place
+  /// serves again two rows further down: whoever writes there knows of a tile that the chain made final after it had read.
   enum Letter { last, diagonal, letters };
   static constexpr int letter_size = edge * edge, messages_size = 2 * letters * letter_size;
   __device__ T* message(Letter letter, int i) const { return messages + (2 * letter + i % 2) * letter_size; }
-  __device__ void clear_messages() const {
-    for (int t = int(threadIdx.x); t < messages_size; t += Shape::threads) Message<T>::clear(messages + t);
-  }
+  __device__ int* sent(Letter letter, int i) const { return flags.sent + letters * i + letter; }
   /// The entry at row r and column c of the tile.
-  __device__ void send(Letter letter, int i, int r, int c, T v) const {
-    Message<T>::store(message(letter, i) + c * edge + r, v);
-  }
+  __device__ void send(Letter letter, int i, int r, int c, T v) const { message(letter, i)[c * edge + r] = v; }
   /// The entries at rows r and r + 1; r is even.
   __device__ void send(Letter letter, int i, int r, int c, T v, T below) const {
-    Message<T>::store(message(letter, i) + c * edge + r, v, below);
+    *reinterpret_cast<EntryVector<T, 2>*>(message(letter, i) + c * edge + r) = {{v, below}};
   }
   /// Columns [col, col + 16) of 8 N rows, from a fragment that holds them transposed. By one warp.
-  template <int N>
-  __device__ void send(Letter letter, int i, int row, int col, const Fragment<T, N>& x) const {
-    x.for_each([&](int c, int r, T v) { send(letter, i, row + r, col + c, v); });
+  template <class F>
+  __device__ void send(Letter letter, int i, int row, int col, const F& x) const {
+    x.for_each([&](int c, int r, auto v) { send(letter, i, row + r, col + c, T(v)); });
   }
-  /// The part of one of `threads` threads in S := the tile, which it waits for.
+  /// So many quarters of the tile are there. By all threads of the block that sent them.
+  __device__ void send_off(Letter letter, int i, int quarters) const {
+    __syncthreads();  // all has been written
+    if (threadIdx.x == 0) add_release(sent(letter, i), quarters);
+  }
+  /// The part of one of `threads` threads, whole warps, in S := the tile. Waits until it has been sent, but not for the copy.
   template <int threads>
   __device__ void receive(Letter letter, int i, T* S, int rank) const {
-    using M = Message<T>;
-    constexpr int line = edge / M::together, step = threads / line, count = min(edge / step, 16);  // lines are columns
-    T *from = message(letter, i) + rank * M::together, *to = S + rank / line * ld + rank % line * M::together;
-#pragma unroll 1
-    for (int c = 0; c < edge; c += count * step, from += count * step * edge, to += count * step * ld) {
-      typename M::Few v[count];
-      do {
-#pragma unroll
-        for (int q = 0; q < count; ++q) v[q] = M::load_few(from + q * step * edge);
-      } while (!M::all_solved(v));
-#pragma unroll
-      for (int q = 0; q < count; ++q) {
-        M::clear_few(from + q * step * edge);
-        *reinterpret_cast<typename M::Few*>(to + q * step * ld) = v[q];
-      }
-    }
-  }
-  __device__ T* inverse(int k, int b) const { return inverses + (index_t(k) * Shape::blocks + b) * 256; }
-  /// Inverses [first, first + count) of diagonal tile k.
-  __device__ void fetch_inverses(T* S, int k, int first = 0, int count = Shape::blocks) const {
-    using Inverse = InverseShape<T>;
     constexpr int width = 16 / int(sizeof(T));
-    for (int t = int(threadIdx.x) * width; t < count * 256; t += Shape::threads * width)
-      copy_async<16>(shared_address(S + (first + t / 256) * Inverse::next + t % 256 / 16 * Inverse::slow + t % 16),
-                     inverse(k, first) + t, 16);
+    if (rank % 32 == 0) wait_for(sent(letter, i), 4);
+    __syncwarp();  // it has
+    const T* from = message(letter, i);
+#pragma unroll 4
+    for (int t = rank * width; t < letter_size; t += threads * width)
+      copy_async<16>(shared_address(S + t / edge * ld + t % edge), from + t, 16);
+  }
+  /// Part b of diagonal tile k: the inverse of block (b, b), as it lies in shared memory, and the blocks below it, by columns;
+  /// 16 x 16 each and without padding, whatever the triangle.
+  static constexpr int parts_size = Shape::blocks * (Shape::blocks + 1) / 2 * 256;
+  __device__ static constexpr int part_size(int b) { return (Shape::blocks - b) * 256; }
+  __device__ T* part(int k, int b) const {
+    return parts + index_t(k) * parts_size + (b * Shape::blocks - b * (b - 1) / 2) * 256;
+  }
+  /// Where entry t of part b lies in shared memory, of a tile or among the inverses.
+  template <class S>
+  __device__ static S* part_place(S* L, S* inverses, int b, int t) {
+    using Inverse = InverseShape<T>;
+    const int block = t / 256, line = t % 256 / 16, e = t % 16;
+    return block == 0 ? inverses + b * Inverse::next + line * Inverse::slow + e
+                      : L + (16 * b + line) * ld + 16 * (b + block) + e;
+  }
+  __device__ void fetch_part(T* L, T* inverses, int k, int b) const {
+    constexpr int width = 16 / int(sizeof(T));
+    for (int t = this_thread() * width; t < part_size(b); t += Shape::threads * width)
+      copy_async<16>(shared_address(part_place(L, inverses, b, t)), part(k, b) + t, 16);
+  }
+  __device__ void fetch_parts(T* L, T* inverses, int k) const {
+#pragma unroll 1
+    for (int b = 0; b < Shape::blocks; ++b) fetch_part(L, inverses, k, b);
   }
 
  private:
-  template <int cols, int width, int threads>
+  template <int cols, int rows, int width, int threads>
   __device__ void fetch_by(T* S, int pitch, int row, int col, int rank) const {
-    constexpr int line = (down ? edge : cols) / width, step = threads / line, slow = down ? cols : edge;
+    constexpr int line = (down ? rows : cols) / width, step = threads / line, slow = down ? cols : rows;
     const int f = rank % line * width, s = rank / line;
     const T* from = at(row + (down ? f : s), col + (down ? s : f));
     unsigned to = shared_address(S + f + s * pitch);
     const index_t next = step * stride;
-    if (row + edge <= n && col + cols <= n) {
+    if (row + rows <= n && col + cols <= n) {
 #pragma unroll
       for (int t = 0; t < slow; t += step, from += next)
         copy_async<width * int(sizeof(T))>(to + unsigned(t * pitch * int(sizeof(T))), from, width * int(sizeof(T)));
@@ -196,14 +201,14 @@ struct Grid {
   }
 };
 
-/// Blocks of edge rows and `depth` columns on their way to the stages of a product, `count` at a time: block t starts
+/// Blocks of so many rows and `depth` columns on their way to the stages of a product, `count` at a time: block t starts
 /// at row row_of(t) of the matrix and lies at place_of(t) of a stage. A chunk is asked for in pieces, which a product
 /// issues between its steps: all at once, they would hold up everyone.
-template <int count, class T, bool down, class RowOf, class PlaceOf>
+template <int count, int rows, class T, bool down, class RowOf, class PlaceOf>
 struct BlockFetch {
   using Shape = GridShape<T>;
-  static constexpr int width = 16 / int(sizeof(T)), line = (down ? Shape::edge : Shape::depth) / width;
-  static constexpr int step = Shape::threads / line, each = (down ? Shape::depth : Shape::edge) / step;
+  static constexpr int width = 16 / int(sizeof(T)), line = (down ? rows : Shape::depth) / width;
+  static constexpr int step = Shape::threads / line, each = (down ? Shape::depth : rows) / step;
   static constexpr int pieces = count * each;
 
   const Grid<T, down>& g;
@@ -212,14 +217,15 @@ struct BlockFetch {
   PlaceOf place_of;
   bool simple;  // aligned, inside the matrix, and between tensor-core products, which leave room for other instructions
   const T* from[count];
+  int thread = is_complex<T> ? int(threadIdx.x) : this_thread();
 
-  __device__ BlockFetch(std::integral_constant<int, count>, const Grid<T, down>& grid, int pitch_, RowOf rows,
+  __device__ BlockFetch(std::integer_sequence<int, count, rows>, const Grid<T, down>& grid, int pitch_, RowOf from_row,
                         PlaceOf places)
-      : g(grid), pitch(pitch_), row_of(rows), place_of(places), simple(tensor<T> && grid.aligned) {
-    const int f = int(threadIdx.x) % line * width, s = int(threadIdx.x) / line;
+      : g(grid), pitch(pitch_), row_of(from_row), place_of(places), simple(tensor<T> && grid.aligned) {
+    const int f = thread % line * width, s = thread / line;
 #pragma unroll
     for (int t = 0; t < count; ++t) {
-      simple = simple && row_of(t) + Shape::edge <= g.n;
+      simple = simple && row_of(t) + rows <= g.n;
       from[t] = g.at(row_of(t) + (down ? f : s), down ? s : f);
     }
   }
@@ -231,19 +237,19 @@ struct BlockFetch {
   }
   __device__ static index_t chunk_step(const Grid<T, down>& g) { return down ? Shape::depth * g.stride : Shape::depth; }
   __device__ unsigned own_place(const T* stage) const {
-    return shared_address(stage + int(threadIdx.x) % line * width + int(threadIdx.x) / line * pitch);
+    return shared_address(stage + thread % line * width + thread / line * pitch);
   }
   __device__ void all(T* stage, int chunk) const {
 #pragma unroll
     for (int t = 0; t < count; ++t)
-      g.template fetch<Shape::depth>(stage + place_of(t), pitch, row_of(t), chunk * Shape::depth);
+      g.template fetch<Shape::depth, rows>(stage + place_of(t), pitch, row_of(t), chunk * Shape::depth);
   }
 };
 
 /// Columns [col, col + 16) of 8 N rows go to global memory, from a fragment that holds them transposed. By one warp.
-template <class T, bool down, int N>
-__device__ void store_fragment(const Grid<T, down>& g, const Fragment<T, N>& x, int row, int col) {
-  using F = Fragment<T, N>;
+template <class T, bool down, class S, int N>
+__device__ void store_fragment(const Grid<T, down>& g, const Fragment<S, N>& x, int row, int col) {
+  using F = Fragment<S, N>;
   const int r0 = row + F::lane_col();
   const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
   T* p = g.at(r0, col + F::lane_row());
@@ -253,7 +259,7 @@ __device__ void store_fragment(const Grid<T, down>& g, const Fragment<T, N>& x, 
       for (int h = 0; h < 4; h += 2, p += 8 * cs)
 #pragma unroll
         for (int s = 0; s < N; ++s)
-          *reinterpret_cast<EntryVector<T, 2>*>(p + 8 * s) = {{x.get(s, h), x.get(s, h + 1)}};
+          *reinterpret_cast<EntryVector<T, 2>*>(p + 8 * s) = {{T(x.get(s, h)), T(x.get(s, h + 1))}};
       return;
     }
 #pragma unroll
@@ -261,18 +267,22 @@ __device__ void store_fragment(const Grid<T, down>& g, const Fragment<T, N>& x, 
     T* q = p + F::down(e) * cs + F::right(e) * rs;
 #pragma unroll
     for (int s = 0; s < N; ++s)
-      if (r0 + F::right(e) + 8 * s < g.n) q[8 * s * rs] = x.get(s, e);
+      if (r0 + F::right(e) + 8 * s < g.n) q[8 * s * rs] = T(x.get(s, e));
   }
 }
-template <class T, bool down, int N, int B>
-__device__ void store_strip(const Grid<T, down>& g, const Fragment<T, N> (&x)[B], int row, int col) {
+template <class T, bool down, class S, int N, int B>
+__device__ void store_strip(const Grid<T, down>& g, const Fragment<S, N> (&x)[B], int row, int col) {
 #pragma unroll
   for (int b = 0; b < B; ++b) store_fragment(g, x[b], row, col + 16 * b);
 }
 
+/// A product of tiles, or of parts of them, or of squares, which want throughput.
+template <class T, int M, bool down>
+using GridProduct = Product<T, M, down, std::conditional_t<M == 128, T, Wide<T>>>;
+
 /// The entries of a product at rows from `row` and columns from `col` on, from global memory.
 template <class T, bool down, int M>
-__device__ void load_product(const Grid<T, down>& g, Product<T, M, down>& sum, int row, int col) {
+__device__ void load_product(const Grid<T, down>& g, GridProduct<T, M, down>& sum, int row, int col) {
   const int r0 = row + sum.first_row(), c0 = col + sum.first_col();
   const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
   const T* p = g.at(r0, c0);

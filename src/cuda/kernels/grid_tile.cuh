@@ -172,7 +172,7 @@ __device__ __noinline__ int factor_block_carefully(T* D, T* inverse, FactorScrat
   return failed;
 }
 
-/// A left operand on the tensor cores, negated; floats in two parts.
+/// A left operand on the tensor cores, negated.
 template <class T>
 struct NegatedLeft {
   LeftPart<T> a;
@@ -181,19 +181,6 @@ struct NegatedLeft {
     for (int e = 0; e < 4; ++e) a.v[e / 2][e % 2] = -a.v[e / 2][e % 2];
   }
 };
-#if TRIFACTOR_TENSOR
-template <>
-struct NegatedLeft<float> {
-  unsigned high[2][2], low[2][2];
-  __device__ explicit NegatedLeft(const TensorEntries<float>& c) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const TwoParts x(-c.get(e));
-      high[e % 2][e / 2] = x.high, low[e % 2][e / 2] = x.low;
-    }
-  }
-};
-#endif
 
 /// A block of 16 x 16 in the accumulators of one warp, which serve as the left operand of a next product as they are: for
 /// that, entry f of the two neighbours in a row that a lane holds lies in column place(2 (lane % 4) + f) of 8, and row
@@ -202,7 +189,8 @@ struct NegatedLeft<float> {
 template <class T>
 struct Block16 {
   static constexpr int ld = GridShape<T>::ld;
-  TensorEntries<T> c[2];  // 8 columns each
+  using W = Wide<T>;
+  TensorEntries<W> c[2];  // 8 columns each
 
   __device__ static int place(int v) { return v ^ (v >> 2); }
   __device__ static int row() { return int(threadIdx.x) % 32 / 4; }
@@ -218,14 +206,14 @@ struct Block16 {
   }
   Block16() = default;
   __device__ explicit Block16(const T* from) {
-    for_each([&](int n, int e, int r, int k) { c[n].set(e, from[k * ld + r]); });
+    for_each([&](int n, int e, int r, int k) { c[n].set(e, W(from[k * ld + r])); });
   }
   __device__ void save(T* to) const {
-    for_each([&](int n, int e, int r, int k) { to[k * ld + r] = c[n].get(e); });
+    for_each([&](int n, int e, int r, int k) { to[k * ld + r] = T(c[n].get(e)); });
   }
   __device__ void clear() {
 #pragma unroll
-    for (int e = 0; e < 8; ++e) c[e / 4].set(e % 4, T(0));
+    for (int e = 0; e < 8; ++e) c[e / 4].set(e % 4, W(0));
   }
   __device__ void negate() {
 #pragma unroll
@@ -233,38 +221,24 @@ struct Block16 {
   }
   /// As left operand.
   struct Left {
-    NegatedLeft<T> half[2];
-    __device__ explicit Left(const Block16& x) : half{NegatedLeft<T>(x.c[0]), NegatedLeft<T>(x.c[1])} {}
+    NegatedLeft<W> half[2];
+    __device__ explicit Left(const Block16& x) : half{NegatedLeft<W>(x.c[0]), NegatedLeft<W>(x.c[1])} {}
   };
   /// c, 8 columns of a block, -= a b^H, with entry (r, k) of b at B[r * down + k * right]; 8 halves columns count.
   template <int halves>
-  __device__ static void subtract(TensorEntries<T>& c, const Left& a, const T* B, int down, int right) {
+  __device__ static void subtract(TensorEntries<W>& c, const Left& a, const T* B, int down, int right) {
     const int r = place(row());
     const T* at[2] = {B + r * down + col(0) * right, B + r * down + col(1) * right};
-    T b[halves][2];
+    W b[halves][2];
 #pragma unroll
     for (int h = 0; h < halves; ++h)
 #pragma unroll
-      for (int s = 0; s < 2; ++s) b[h][s] = at[s][8 * h * right];
+      for (int s = 0; s < 2; ++s) b[h][s] = W(at[s][8 * h * right]);
 #if TRIFACTOR_TENSOR
-    if constexpr (sizeof(T) == 4) {  // sums are cut off, not rounded, inside the tensor cores: they are added up outside
-      float large[4] = {0, 0, 0, 0}, small[4] = {0, 0, 0, 0};
 #pragma unroll
-      for (int h = 0; h < halves; ++h) {
-        const TwoParts b0(b[h][0]), b1(b[h][1]);
-        const unsigned high[2] = {b0.high, b1.high}, low[2] = {b0.low, b1.low};
-        mma8_tf32(small, a.half[h].low, high);
-        mma8_tf32(small, a.half[h].high, low);
-        mma8_tf32(large, a.half[h].high, high);
-      }
+    for (int h = 0; h < halves; ++h)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) c.re[e] += large[e] + small[e];
-    } else {
-#pragma unroll
-      for (int h = 0; h < halves; ++h)
-#pragma unroll
-        for (int s = 0; s < 2; ++s) mma(c.re, a.half[h].a.v[s][0], a.half[h].a.v[s][1], b[h][s]);
-    }
+      for (int s = 0; s < 2; ++s) mma(c.re, a.half[h].a.v[s][0], a.half[h].a.v[s][1], b[h][s]);
 #endif
   }
   /// this -= a B^H, B a block in shared memory.
@@ -295,22 +269,15 @@ __device__ void update_with_own(T* C, const Block16<T>& z) {
   for (int e = 0; e < 8; ++e) before[e / 4][e % 4] = at[(e / 4 * 8 + e % 2) * ld + e % 4 / 2 * 8];
 #pragma unroll
   for (int n = 0; n < 2; ++n) {
-    T sum[4] = {0, 0, 0, 0}, other[4] = {0, 0, 0, 0};
+    Wide<T> sum[4] = {0, 0, 0, 0}, other[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const auto& a = left.half[h];
-      if constexpr (sizeof(T) == 4) {
-        const unsigned high[2] = {a.high[0][n], a.high[1][n]}, low[2] = {a.low[0][n], a.low[1][n]};
-        mma8_tf32(other, a.low, high);
-        mma8_tf32(other, a.high, low);
-        mma8_tf32(sum, a.high, high);
-      } else {
-        mma(sum, a.a.v[0][0], a.a.v[0][1], a.a.v[0][n]);
-        mma(other, a.a.v[1][0], a.a.v[1][1], a.a.v[1][n]);
-      }
+      mma(sum, a.a.v[0][0], a.a.v[0][1], a.a.v[0][n]);
+      mma(other, a.a.v[1][0], a.a.v[1][1], a.a.v[1][n]);
     }
 #pragma unroll
-    for (int e = 0; e < 4; ++e) at[(8 * n + e % 2) * ld + e / 2 * 8] = before[n][e] - (sum[e] + other[e]);
+    for (int e = 0; e < 4; ++e) at[(8 * n + e % 2) * ld + e / 2 * 8] = T(before[n][e] - (sum[e] + other[e]));
   }
 #endif
 }
@@ -339,13 +306,13 @@ struct UpdatedBlock {
 
 /// X := X L^-H for 8 rows and 16 columns of X by one warp, with the inverse of L.
 template <class T>
-__device__ void solve_block(T* X, LeftOperand<T> inverse) {
+__device__ void solve_block(T* X, LeftOperand<Wide<T>> inverse) {
   using Shape = GridShape<T>;
-  Fragment<T, 1> f;  // transposed
+  Fragment<Wide<T>, 1> f;  // transposed
   f.clear();
   f.template subtract<true>(inverse, X, Shape::ld);
   __syncwarp();  // everyone has read the block
-  f.for_each([&](int c, int r, T v) { X[c * Shape::ld + r] = -v; });
+  f.for_each([&](int c, int r, Wide<T> v) { X[c * Shape::ld + r] = T(-v); });
 }
 
 /// 8 N rows of a tile X in the hands of one warp, to be solved: X := X L^-H with a diagonal tile L and the inverses of
@@ -353,30 +320,31 @@ __device__ void solve_block(T* X, LeftOperand<T> inverse) {
 template <class T, int N>
 struct Strip {
   using Shape = GridShape<T>;
-  Fragment<T, N> x[Shape::blocks];  // X transposed
+  using W = Wide<T>;
+  Fragment<W, N> x[Shape::blocks];  // X transposed
   T* X;
   int ldx;
 
   __device__ Strip(T* X_, int ldx_) : X(X_), ldx(ldx_) {
 #pragma unroll
-    for (int b = 0; b < Shape::blocks; ++b) x[b].fill([&](int c, int r) { return X[(16 * b + c) * ldx + r]; });
+    for (int b = 0; b < Shape::blocks; ++b) x[b].fill([&](int c, int r) { return W(X[(16 * b + c) * ldx + r]); });
   }
   /// Solves columns [16 b, 16 b + 16), here and in X, and subtracts what they bring from those to the right.
   __device__ void solve(int b, const T* L, const T* inverses) {
     T* Xb = X + 16 * b * ldx;
-    const LeftOperand<T> own = InverseShape<T>::operand(inverses, b);  // loaded ahead of the barriers
+    const LeftOperand<W> own = InverseShape<T>::operand(inverses, b);  // loaded ahead of the barriers
     const T* Lb = L + 16 * b * (Shape::ld + 1);
-    const auto operand = [&](int i) { return LeftOperand<T>(Lb + 16 * min(i, Shape::blocks - 1 - b), 1, Shape::ld); };
-    const LeftOperand<T> below[3] = {operand(1), operand(2), operand(3)};
-    x[b].for_each([&](int c, int r, T v) { Xb[c * ldx + r] = v; });
+    const auto operand = [&](int i) { return LeftOperand<W>(Lb + 16 * min(i, Shape::blocks - 1 - b), 1, Shape::ld); };
+    const LeftOperand<W> below[3] = {operand(1), operand(2), operand(3)};
+    x[b].for_each([&](int c, int r, W v) { Xb[c * ldx + r] = T(v); });
     __syncwarp();  // the columns are up to date
-    Fragment<T, N> f;
+    Fragment<W, N> f;
     f.clear();
     f.template subtract<true>(own, Xb, ldx);
     f.negate();
     x[b] = f;
     __syncwarp();  // everyone has read them
-    f.for_each([&](int c, int r, T v) { Xb[c * ldx + r] = v; });
+    f.for_each([&](int c, int r, W v) { Xb[c * ldx + r] = T(v); });
     __syncwarp();  // the solution is there
 #pragma unroll
     for (int i = 1; i < Shape::blocks; ++i)
@@ -400,15 +368,15 @@ __device__ __forceinline__ void solve_rows(const Grid<T, down>& g, T* X, const T
   const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
   T* to[2] = {g.at(row + Block::row(), col + Block::col(0)), g.at(row + Block::row(), col + Block::col(1))};
   const bool inside[2] = {row + Block::row() < g.n, row + Block::row() + 8 < g.n};
-  // double takes as long for its products, and more code would push out that of the factor.
-#pragma unroll(sizeof(T) == 4 ? blocks : 1)
+  // More code would push out that of the factor.
+#pragma unroll 1
   for (int b = 0; b < blocks; ++b) {
     x[0].solve(inverses + b * InverseShape<T>::next);
     x[0].save(X + 16 * b * ld);
     const typename Block::Left left(x[0]);
 #pragma unroll
     for (int e = 0; e < 8; ++e)
-      if (inside[e % 4 / 2]) to[e % 2][e / 4 * 8 * cs + e % 4 / 2 * 8 * rs] = x[0].c[e / 4].get(e % 4);
+      if (inside[e % 4 / 2]) to[e % 2][e / 4 * 8 * cs + e % 4 / 2 * 8 * rs] = T(x[0].c[e / 4].get(e % 4));
     to[0] += 16 * cs, to[1] += 16 * cs;
 #pragma unroll
     for (int j = 1; j < blocks; ++j) {

@@ -90,6 +90,20 @@ __device__ inline double reciprocal_correction(double d, double y) {
   return fma(e, e, e);
 }
 
+/// threadIdx.x, as a value of its own each time: what follows from it is computed where it is needed, not held in
+/// registers that a product needs.
+__device__ inline int this_thread() {
+  int t;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+  return t;
+}
+
+/// What products of T are made in where the time of a step counts. The tensor cores take float in parts only, and a
+/// multiprocessor that multiplies such parts, however seldom, goes down to 1.66 to 1.81 GHz; with double it stays at 1.98.
+/// H200, float: 0.121 against 0.129 ms at n = 1024.
+template <class T>
+using Wide = std::conditional_t<tensor<T> && std::is_same_v<T, float>, double, T>;
+
 /// 16 x 8 entries in the accumulators of one warp: four a lane.
 template <class T>
 struct TensorEntries {
@@ -129,12 +143,15 @@ struct LeftOperand {
   const T* A;
   int right;
   T v[4][2];
-  __device__ LeftOperand(const T* A_, int down, int right_) : A(A_), right(right_) {
+  template <class S>
+  __device__ LeftOperand(const S* A_, int down, int right_) : A(nullptr), right(right_) {
     if constexpr (tensor<T>) {
       const int lane = int(threadIdx.x) % 32;
-      const T* a = A + lane % 4 * right + lane / 4 * down;
+      const S* a = A_ + lane % 4 * right + lane / 4 * down;
 #pragma unroll
-      for (int p = 0; p < 4; ++p) v[p][0] = a[4 * p * right], v[p][1] = a[4 * p * right + 8 * down];
+      for (int p = 0; p < 4; ++p) v[p][0] = T(a[4 * p * right]), v[p][1] = T(a[4 * p * right + 8 * down]);
+    } else {
+      A = A_;
     }
   }
 };
@@ -198,16 +215,16 @@ struct Fragment {
   }
 
   /// this -= A B^H, or conj(A) B^T if `first`; A (16, 16), B (8 N, 16)
-  template <bool first>
-  __device__ void subtract(const LeftOperand<T>& loaded, const T* B, int ldb) {
+  template <bool first, class S>
+  __device__ void subtract(const LeftOperand<T>& loaded, const S* B, int ldb) {
     if constexpr (tensor<T>) {
       const int lane = int(threadIdx.x) % 32;
-      const T* b = B + lane % 4 * ldb + lane / 4;
+      const S* b = B + lane % 4 * ldb + lane / 4;
       T y[4][N];
 #pragma unroll
       for (int p = 0; p < 4; ++p)
 #pragma unroll
-        for (int s = 0; s < N; ++s) y[p][s] = b[4 * p * ldb + 8 * s];
+        for (int s = 0; s < N; ++s) y[p][s] = T(b[4 * p * ldb + 8 * s]);
       TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
 #pragma unroll
       for (int s = 0; s < N; ++s) {
@@ -284,8 +301,9 @@ struct Layout {
   __device__ static constexpr int at(int r, int k) { return columns ? k * pitch + r : r * pitch + k; }
 };
 
-/// An M x M matrix C in the registers of 256 threads. `columns`: its operands mostly lie by columns.
-template <class T, int M, bool columns>
+/// An M x M matrix C in the registers of 256 threads, held and multiplied as Work. `columns`: its operands mostly lie by
+/// columns.
+template <class T, int M, bool columns, class Work = T>
 struct Product {
   // On tensor cores a warp holds 16 rows_of x 8 cols_of entries and the warps lie in `down` rows of them.
   static constexpr int warps = 8, down = M == 128 ? 2 : M == 64 ? 4 : 2;
@@ -296,7 +314,8 @@ struct Product {
   // Elsewhere a thread holds reach x reach entries, in groups of what one load brings where operands lie by columns.
   static constexpr int reach = M / 16, load = 16 / int(sizeof(T)), group = columns ? min(load, reach) : 1;
 
-  std::conditional_t<tensor<T>, TensorEntries<T>[rows_of * cols_of], T[reach * reach]> c;
+  int thread = is_complex<T> ? int(threadIdx.x) : this_thread();
+  std::conditional_t<tensor<T>, TensorEntries<Work>[rows_of * cols_of], T[reach * reach]> c;
 
   /// f(row, column, value) for every entry of this thread.
   template <class F>
@@ -314,24 +333,33 @@ struct Product {
     });
   }
 
+  __device__ void clear() {
+    visit([&](int i, int e, int, int) { set(i, e, T(0)); });
+  }
+  __device__ void add(const Product& other) {
+    visit([&](int i, int e, int, int) {
+      if constexpr (tensor<T>) c[i].set(e, c[i].get(e) + other.c[i].get(e));
+      else c[i] = c[i] + other.c[i];
+    });
+  }
   /// this -= A B^H, both M x depth. beside(step) is called depth / 4 times meanwhile.
   template <int depth, class L, class Beside>
   __device__ void subtract(const T* A, const T* B, L, Beside beside) {
-    const int t = int(threadIdx.x);
+    const int t = thread;
     if constexpr (tensor<T>) {
       const int lane = t % 32, warp = t / 32;
       static_assert(L::columns == columns);
       const T* a = A + L::at(warp % down * 16 * rows_of + lane / 4 * (paired ? 2 : 1), lane % 4);
       const T* b = B + L::at(warp / down * 8 * cols_of + lane / 4 * (paired ? 2 : 1), lane % 4);
       // Sums of floats are cut off, not rounded, inside the tensor cores: long ones are added up outside.
-      constexpr bool rounded = sizeof(Real<T>) == 4;
-      TensorEntries<T> part[rounded ? rows_of * cols_of : 1];
+      constexpr bool rounded = sizeof(Real<Work>) == 4;
+      TensorEntries<Work> part[rounded ? rows_of * cols_of : 1];
 #pragma unroll
       for (int i = 0; i < (rounded ? rows_of * cols_of : 1); ++i)
 #pragma unroll
-        for (int e = 0; e < 4; ++e) part[i].set(e, T(0));
-      constexpr int together = std::is_same_v<T, float> ? 2 : 1;  // products of 4 columns that are one instruction
-      T x[2][together][rows_of][2], y[2][together][cols_of];      // of this step, and of the next
+        for (int e = 0; e < 4; ++e) part[i].set(e, Work(0));
+      constexpr int together = std::is_same_v<Work, float> ? 2 : 1;  // products of 4 columns that are one instruction
+      Work x[2][together][rows_of][2], y[2][together][cols_of];   // of this step, and of the next
       const auto read = [&](int p) {
         const int to = p / (4 * together) % 2;
         using Pair = EntryVector<T, paired ? 2 : 1>;
@@ -341,15 +369,15 @@ struct Product {
 #pragma unroll
           for (int j = 0; j < cols_of; j += paired ? 2 : 1) {
             const Pair v = pair(b + L::at(8 * j, p + 4 * s));
-            y[to][s][j] = v.v[0];
-            if constexpr (paired) y[to][s][j + 1] = v.v[1];
+            y[to][s][j] = Work(v.v[0]);
+            if constexpr (paired) y[to][s][j + 1] = Work(v.v[1]);
           }
 #pragma unroll
           for (int i = 0; i < rows_of; ++i) {
             const Pair v = pair(a + L::at(16 * i, p + 4 * s));
-            x[to][s][i][0] = v.v[0];
-            if constexpr (paired) x[to][s][i][1] = v.v[1];
-            else x[to][s][i][1] = a[L::at(16 * i + 8, p + 4 * s)];
+            x[to][s][i][0] = Work(v.v[0]);
+            if constexpr (paired) x[to][s][i][1] = Work(v.v[1]);
+            else x[to][s][i][1] = Work(a[L::at(16 * i + 8, p + 4 * s)]);
           }
         }
       };
@@ -417,20 +445,20 @@ struct Product {
 
  public:
   /// The first entry of this thread; visit calls f(index, entry, rows from there, columns from there) for each.
-  __device__ static int first_row() {
-    const int t = int(threadIdx.x);
+  __device__ int first_row() const {
+    const int t = thread;
     return tensor<T> ? t / 32 % down * 16 * rows_of + t % 32 / 4 * (paired ? 2 : 1) : t % 16 * group;
   }
-  __device__ static int first_col() {
-    const int t = int(threadIdx.x);
+  __device__ int first_col() const {
+    const int t = thread;
     return tensor<T> ? t / 32 / down * 8 * cols_of + t % 4 * (paired ? 4 : 2) : t / 16 * group;
   }
   __device__ T get(int i, int e) const {
-    if constexpr (tensor<T>) return c[i].get(e);
+    if constexpr (tensor<T>) return T(c[i].get(e));
     else return c[i];
   }
   __device__ void set(int i, int e, T v) {
-    if constexpr (tensor<T>) c[i].set(e, v);
+    if constexpr (tensor<T>) c[i].set(e, Work(v));
     else c[i] = v;
   }
   template <class F>

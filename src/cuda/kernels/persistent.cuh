@@ -15,19 +15,33 @@
 
 namespace trifactor::cuda {
 
-/// Columns [16 b, 16 b + 16) of the factored diagonal tile k and their inverse go to global memory and are made known.
-/// By one warp.
+/// Part b of the factored diagonal tile k goes to global memory and is made known. By one warp.
 template <class T, bool down>
 __device__ void publish(const Grid<T, down>& g, const T* P, const T* inverses, int k, int b) {
+  constexpr int width = 16 / int(sizeof(T)), each = 256 / (32 * width);  // of a block, for a lane
+  using Few = EntryVector<T, width>;
+  const int lane = int(threadIdx.x) % 32;
+  T* to = g.part(k, b) + lane * width;
+#pragma unroll 1
+  for (int t = lane * width; t < g.part_size(b); t += 256, to += 256) {
+    const T* from = g.part_place(P, inverses, b, t);
+    const int step = 32 * width / 16 * (t < 256 ? InverseShape<T>::slow : GridShape<T>::ld);
+    Few v[each];
+#pragma unroll
+    for (int q = 0; q < each; ++q) v[q] = *reinterpret_cast<const Few*>(from + q * step);
+#pragma unroll
+    for (int q = 0; q < each; ++q) *reinterpret_cast<Few*>(to + 32 * q * width) = v[q];
+  }
+  __syncwarp();  // all lanes have written
+  if (lane == 0) store_release(g.flags.factored + k, b + 1);
+}
+
+/// Columns [16 b, 16 b + 16) of the factored diagonal tile k go to the matrix. By one warp.
+template <class T, bool down>
+__device__ void store_columns(const Grid<T, down>& g, const T* P, int k, int b) {
   using Shape = GridShape<T>;
-  using Inverse = InverseShape<T>;
   const int lane = int(threadIdx.x) % 32, first = k * Shape::edge;
-  const T* from = inverses + b * Inverse::next + lane / 16 * Inverse::slow + lane % 16;
   T v[16];
-#pragma unroll
-  for (int t = 0; t < 8; ++t) v[t] = from[2 * t * Inverse::slow];
-#pragma unroll
-  for (int t = 0; t < 8; ++t) g.inverse(k, b)[lane + 32 * t] = v[t];
   if constexpr (down) {  // a row to a lane
 #pragma unroll 1
     for (int r = 16 * b + lane; r < Shape::edge; r += 32) {
@@ -51,14 +65,12 @@ __device__ void publish(const Grid<T, down>& g, const T* P, const T* inverses, i
         if (c <= r + 2 * t && r + 2 * t < Shape::edge && first + r + 2 * t < g.n) *to = v[t];
     }
   }
-  __syncwarp();  // all lanes have written
-  if (lane == 0) store_release(g.flags.factored + k, b + 1);
 }
 
 /// The chain. Tiles in shared memory: P is (k, k), W is (k, k-1), X is (k+1, k), D is (k+1, k+1). Warp 0 factors P while
 /// others update it, and receive D and X as soon as they have the time. Then four warps solve X. Warp 7 makes known what is
-/// final. Nobody competes with warp 0 in its part of the multiprocessor, so that warp 4 does next to nothing. What the chain
-/// waits for depends on diagonal tiles before k and on W only, which are known.
+/// final. Nobody competes with warp 0 in its part of the multiprocessor, so that warp 4 stores at most. What the chain waits
+/// for depends on diagonal tiles before k and on W only, which are known.
 /// Instructions come from caches, too: what a step runs through takes 30 to 40 KB, and beyond that every one is waited for.
 /// So there is one copy of each piece of code, and little is unrolled.
 template <class T, bool down>
@@ -72,15 +84,15 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
   T *P = shared, *W = P + tile, *X = W + tile, *D = X + tile;
   const FactorScratch<T> scratch(D + tile);
   const int tiles = g.tiles(), rank = int(threadIdx.x), warp = rank / 32, lane = rank % 32;
+  const int hand = warp < 4 ? warp - 1 : warp - 2;  // five warps that update: not 0, 4 and 7
+  // The warp that stores P. Warp 7 has no time for it beside the factor of floats: 0.127 against 0.119 ms, n = 1024, upper.
+  constexpr int storing = sizeof(T) == 4 ? 4 : 7;
   constexpr int diagonal_step = in_rows ? blocks - 2 : blocks;  // D is received when it is there and warps have nothing to do
-  constexpr int hands = 5;  // that update: not warps 0, 4 and 7
-  const int hand = warp < 4 ? warp - 1 : warp - 2;
   const auto complete = [&](T* S, int k) {  // beyond the last column lies the identity
     const int r = g.n - k * edge + rank;
     if (r < edge) S[r * (ld + 1)] = T(1);
   };
   if (g.resets && rank == 0) *g.info = 0;
-  g.clear_messages();
   scratch.fill();
   g.fetch_tile(P, 0, 0);
   if (tiles > 1) g.fetch_tile(X, 1, 0), g.fetch_tile(D, 1, 1);
@@ -134,30 +146,36 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
         if (at < 0) at = factor_block_carefully(B, inverse, scratch);
         if (at != 0 && failed == 0) failed = 16 * b + at;
       } else if (warp == 4) {
-        if (b == 0 && k > 0 && lane == 0) add_release(g.flags.final + k, Shape::shares);  // tile (k, k-1)
+        if (storing == 4 && b > 0) store_columns(g, P, k, b - 1);
       } else if (warp == 7 && b > 0) {
         publish(g, P, inverses, k, b - 1);
+        if (storing == 7) store_columns(g, P, k, b - 1);
       } else if (b > 0 || k > 0) {
         // Tensor-core products by warp 4 would hold up the arithmetic of warp 0 tenfold. What W brings to columns that are
-        // not wanted yet is subtracted later, in two parts; warp 7 has the time for some of the first.
-        int jobs = 0;
+        // not wanted yet is subtracted later, in two parts; warp 7 has the time for two of the first.
+        // Who does what: the row and column of a block, and the columns of W, [first, last). From the right, a digit for
+        // each hand, the sixth for warp 7. A search for work in loops took longer than the work.
+        constexpr bool small = blocks == 2;
+        const unsigned rows = b == 0 ? (small ? 0x11 : 0x232211) : small ? 0 : b == 1 ? 0x33322 : b == 2 ? 0x33 : 0;
+        const unsigned cols = b == 0 ? 0x201010 : b == 1 ? 0x32121 : 0x32;
+        const unsigned firsts = b == 0 ? 0 : b == 1 ? 0x00220 : 0x22;
+        const unsigned lasts = k == 0 ? 0 : b == 0 ? (small ? 0x22 : 0x244444) : b == 1 ? 0x22440 : 0x44;
+        const auto digit = [&](unsigned digits) { return int(digits >> 4 * hand & 15); };
+        int i = digit(rows), j = digit(cols);
+        if (i > 0) {
 #pragma unroll 1
-        for (int i = b + 1; i < blocks; ++i)
-#pragma unroll 1
-          for (int j = b; j <= i; ++j) {
-            const int late = min(i + j - 3, 2);  // 1 and 2 are two blocks each
-            if (b == 0 && late > 1) continue;
-            if (b == 0 && late == 1 ? warp != 7 : jobs++ % hands != hand) continue;
-            const int parts = k == 0 ? 0 : late > 0 ? 1 : b == 0 ? 2 : 0;  // of two
-            const int first = late > 0 && late == b ? blocks / 2 : 0;
-            update(i, j, first, first + parts * blocks / 2);
-          }
+          do {
+            update(i++, j--, digit(firsts), digit(lasts));
+          } while (warp == 7 && i < blocks);
+        }
         if (k > 0 && more) {
-          if (b == blocks - 1 && hand > 0) g.template receive<128>(G::last, k + 1, X, (hand - 1) * 32 + lane);
           if (b == diagonal_step && hand > 2) g.template receive<64>(G::diagonal, k + 1, D, (hand - 3) * 32 + lane);
+          if (b == blocks - 1 && hand > 0) g.template receive<128>(G::last, k + 1, X, (hand - 1) * 32 + lane);
+          if (b >= blocks - 1) copy_wait_all();
         }
       }
       __syncthreads();  // block (b, b) is factored, the others are up to date; X and D are here; X is solved
+      if (b == blocks && more && rank == 4 * 32) add_release(g.flags.final + k + 1, Shape::shares);  // tile (k+1, k)
       if (b >= blocks - 1) continue;
       if constexpr (in_rows) {
         if (warp < blocks - 1 - b) {
@@ -190,7 +208,7 @@ __device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int si
   using Shape = GridShape<T>;
   constexpr int pieces = Fetch::pieces;
   __shared__ int seen[2];  // by warp 0; two places, so that all have read one before it is written again
-  const int rank = int(threadIdx.x);
+  const int rank = this_thread();
   int looks = 0, ready = 0, fetched = 0;  // ready: so many tiles from the left are final in every row
   const int* of_lane = fetch.g.flags.final + row_of(rank % 32);
   const auto look = [&](int wanted) {
@@ -226,48 +244,97 @@ __device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int si
   __syncthreads();  // the buffers are free
 }
 
+/// The last tile to the left of those whose products are subtracted from `sum`: (i, last) and (j, last), or so many rows of
+/// them from i_row and j_row on. Much waits for this one, so that all of it is fetched at once.
+template <class T, bool down, int M>
+__device__ __forceinline__ void subtract_last(const Grid<T, down>& g, GridProduct<T, M, down>& sum, int i_row, int j_row,
+                                              int last, T* shared) {
+  using Shape = GridShape<T>;
+  constexpr int edge = Shape::edge, depth = Shape::depth;
+  using Stage = Layout<down, (down ? M : edge) + Shape::template stage_pad<down>>;
+  constexpr int block = Stage::pitch * (down ? edge : M);
+  static_assert(2 * block <= Shape::shared_size);
+  const int rank = this_thread();
+  if (rank < 32) wait_for_all(g.flags.final + (rank == 0 ? i_row : j_row) / edge, (last + 1) * Shape::shares);
+  __syncthreads();  // it is final
+  T *A = shared, *B = A + block;
+  g.template fetch<edge, M>(A, Stage::pitch, i_row, last * edge);
+  g.template fetch<edge, M>(B, Stage::pitch, j_row, last * edge);
+  copy_commit();
+  const auto nothing = [](int) {};
+  if constexpr (M < edge) {
+    GridProduct<T, M, down> other;  // two sums do not wait for each other
+    other.clear();
+    copy_wait<0>();
+    __syncthreads();  // and here
+    sum.template subtract<edge / 2>(A, B, Stage{}, nothing);
+    other.template subtract<edge / 2>(A + Stage::at(0, edge / 2), B + Stage::at(0, edge / 2), Stage{}, nothing);
+    sum.add(other);
+  } else {
+    copy_wait<0>();
+    __syncthreads();  // and here
+#pragma unroll 1
+    for (int c = 0; c < edge; c += depth)
+      sum.template subtract<depth>(A + Stage::at(0, c), B + Stage::at(0, c), Stage{}, nothing);
+    __syncthreads();  // everyone is done with it
+  }
+}
+
 /// Tile (i, j). The two that the chain takes over, (i, i-1) and (i, i), are sent to it as they are before the solve, and
-/// the latter before the update with the former; any other is solved and becomes final.
+/// the latter before the update with the former; any other is solved and becomes final. `at_once`: a tile has more time than
+/// the next one, so that the last tile to its left is fetched at once.
 template <class T, bool down>
-__device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, T* shared, T* inverses) {
+__device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, bool at_once, T* shared, T* inverses) {
   using Shape = GridShape<T>;
   using G = Grid<T, down>;
   constexpr int edge = Shape::edge, depth = Shape::depth;
-  using Stage = Layout<down, down ? Shape::ld : depth + 4>;
+  using Stage = Layout<down, (down ? edge : depth) + Shape::template stage_pad<down>>;
   constexpr int block = Stage::pitch * (down ? depth : edge), stages = 6;
   static_assert(stages * 2 * block <= Shape::shared_size);
-  const int rank = int(threadIdx.x), warp = rank / 32;
-  Product<T, edge, down> sum;
+  const int rank = this_thread(), warp = rank / 32, tiles = i == j ? j - 1 : j;  // to the left that are subtracted here
+  const int last = at_once && tiles > 0 ? 1 : 0;
+  GridProduct<T, edge, down> sum;
   load_product<T, down, edge>(g, sum, i * edge, j * edge);
   const BlockFetch fetch(
-      std::integral_constant<int, 2>{}, g, Stage::pitch, [&](int t) { return (t == 0 ? i : j) * edge; },
+      std::integer_sequence<int, 2, edge>{}, g, Stage::pitch, [&](int t) { return (t == 0 ? i : j) * edge; },
       [&](int t) { return t * block; });
   stream_columns<stages, depth / 4>(
-      fetch, (i == j ? j - 1 : j) * edge / depth, shared, 2 * block,
+      fetch, (tiles - last) * edge / depth, shared, 2 * block,
       [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
       [&](int lane) { return lane == 0 ? i : j; });
+  if constexpr (!is_complex<T>)
+    if (last > 0) subtract_last<T, down, edge>(g, sum, i * edge, j * edge, tiles - 1, shared);
   if (j >= i - 1) {
     const auto letter = i == j ? G::diagonal : G::last;
     if constexpr (tensor<T> && decltype(sum)::paired)
       sum.for_each_pair([&](int r, int c, T v, T below) { g.send(letter, i, r, c, v, below); });
     else
       sum.for_each([&](int r, int c, T v) { g.send(letter, i, r, c, v); });
+    g.send_off(letter, i, 4);
     return;
   }
   T *X = shared, *L = X + Shape::tile_size;
   sum.for_each([&](int r, int c, T v) { X[c * Shape::ld + r] = v; });
   __syncthreads();  // X is complete
   Strip<T, 1> strip(X + 8 * warp % edge, Shape::ld);
+  __shared__ int seen;
+  int there = 0;  // parts of the diagonal tile
 #pragma unroll
   for (int b = 0; b < Shape::blocks; ++b) {  // at the heels of the chain
-    if (rank == 0) wait_for(g.flags.factored + j, b + 1);
-    __syncthreads();  // columns of the diagonal tile are final
-    g.template fetch_columns<16>(L, j, j, 16 * b), g.fetch_inverses(inverses, j, b, 1), copy_commit();
-    copy_wait<0>();
-    __syncthreads();  // they are here
-    if (warp < Shape::shares) strip.solve(b, L, inverses);
+    if (b >= there) {
+      if (rank == 0) seen = wait_for(g.flags.factored + j, b + 1);
+      __syncthreads();  // more parts are final
+      there = seen;
+#pragma unroll 1
+      for (int p = b; p < there; ++p) g.fetch_part(L, inverses, j, p);
+      copy_commit();
+      copy_wait<0>();
+      __syncthreads();  // they are here
+    }
+    if (warp >= Shape::shares) continue;
+    strip.solve(b, L, inverses);
+    store_fragment(g, strip.x[b], i * edge + 8 * warp, j * edge + 16 * b);
   }
-  if (warp < Shape::shares) store_strip(g, strip.x, i * edge + 8 * warp, j * edge);
   __syncthreads();  // it is solved
   if (rank == 0) add_release(g.flags.final + i, Shape::shares);
 }
@@ -278,21 +345,23 @@ __device__ __forceinline__ void take_quarter(const Grid<T, down>& g, int i, int 
   using Shape = GridShape<T>;
   using G = Grid<T, down>;
   constexpr int edge = Shape::edge, depth = Shape::depth, half = edge / 2;
-  using Stage = Layout<down, down ? Shape::ld : depth + 4>;
-  constexpr int block = Stage::pitch * (down ? depth : edge), stages = 6;
-  const int row = q % 2 * half, col = q / 2 * half;
-  Product<T, half, down> sum;
+  using Stage = Layout<down, (down ? half : depth) + Shape::template stage_pad<down>>;
+  constexpr int block = Stage::pitch * (down ? depth : half), stages = 6;
+  static_assert(stages * 2 * block <= Shape::shared_size);
+  const int row = q % 2 * half, col = q / 2 * half, last = (i == j ? j - 1 : j) - 1;
+  GridProduct<T, half, down> sum;
   load_product<T, down, half>(g, sum, i * edge + row, j * edge + col);
   const BlockFetch fetch(
-      std::integral_constant<int, 2>{}, g, Stage::pitch, [&](int t) { return (t == 0 ? i : j) * edge; },
+      std::integer_sequence<int, 2, half>{}, g, Stage::pitch, [&](int t) { return t == 0 ? i * edge + row : j * edge + col; },
       [&](int t) { return t * block; });
   stream_columns<stages, depth / 4>(
-      fetch, (i == j ? j - 1 : j) * edge / depth, shared, 2 * block,
-      [&](const T* S, auto beside) {
-        sum.template subtract<depth>(S + Stage::at(row, 0), S + block + Stage::at(col, 0), Stage{}, beside);
-      },
+      fetch, last * edge / depth, shared, 2 * block,
+      [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
       [&](int lane) { return lane == 0 ? i : j; });
-  sum.for_each([&](int r, int c, T v) { g.send(i == j ? G::diagonal : G::last, i, row + r, col + c, v); });
+  subtract_last<T, down, half>(g, sum, i * edge + row, j * edge + col, last, shared);
+  const auto letter = i == j ? G::diagonal : G::last;
+  sum.for_each([&](int r, int c, T v) { g.send(letter, i, row + r, col + c, v); });
+  g.send_off(letter, i, 1);
 }
 
 /// The left-looking part of square (I, J), which becomes X, by columns: with products of tiles through buffers, or of boxes.
@@ -304,10 +373,10 @@ __device__ __forceinline__ void update_square(const Grid<T, down>& g, int I, int
   constexpr int block = Stage::pitch * (down ? depth : 2 * edge), half = edge * (down ? 1 : Stage::pitch), stages = 3;
   static_assert(stages * 2 * block <= Shape::shared_size);
   const int i = 2 * I, j = 2 * J;
-  Product<T, 2 * edge, down> sum;
+  GridProduct<T, 2 * edge, down> sum;
   load_product<T, down, 2 * edge>(g, sum, i * edge, j * edge);
   const BlockFetch fetch(
-      std::integral_constant<int, 4>{}, g, Stage::pitch, [&](int t) { return ((t < 2 ? i : j) + t % 2) * edge; },
+      std::integer_sequence<int, 4, edge>{}, g, Stage::pitch, [&](int t) { return ((t < 2 ? i : j) + t % 2) * edge; },
       [&](int t) { return t / 2 * block + t % 2 * half; });
   stream_columns<stages, depth / 4>(
       fetch, j * edge / depth, shared, 2 * block,
@@ -376,7 +445,7 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
   };
   if (rank == 0) wait_for(g.flags.factored + j, Shape::blocks);
   __syncthreads();  // the diagonal tile is final, and X is complete
-  g.fetch_tile(L, j, j), g.fetch_inverses(inverses, j), copy_commit();
+  g.fetch_parts(L, inverses, j), copy_commit();
   copy_wait<0>();
   __syncthreads();  // it is here
   finish(left, j);
@@ -401,9 +470,10 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
 #pragma unroll
     for (int b = 0; b < Shape::blocks; ++b)
       g.send(G::last, i, 8 * strips * warp, 16 * b, x[b]);
+  if (near) g.send_off(G::last, i, 4);
   if (rank == 0) wait_for(g.flags.factored + j + 1, Shape::blocks);
   __syncthreads();  // the second diagonal tile is final, the first is used
-  g.fetch_tile(L, j + 1, j + 1), g.fetch_inverses(inverses, j + 1), copy_commit();
+  g.fetch_parts(L, inverses, j + 1), copy_commit();
   copy_wait<0>();
   __syncthreads();  // it is here
   if (!near || !upper) finish(right, j + 1);
@@ -431,10 +501,10 @@ __device__ int draw(const Grid<T, down>& g) {
 
 /// Works off tickets until there are none. Pieces have those from 1 on.
 template <class T, bool down>
-__device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* shared, T* inverses) {
+__device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* first_shared, T* first_inverses) {
   using Shape = GridShape<T>;
   __shared__ __align__(8) unsigned long long barriers[BoxRing<down>::barriers];
-  BoxRing<down> ring(shared, barriers);
+  BoxRing<down> ring(first_shared, barriers);
   if (g.boxes) __syncthreads();  // its barriers are there
   // Column j, of tiles or of squares: first what leads to the next diagonal tiles, then what lies below. Of tiles these
   // are (j+2, j), (j+2, j+1), (j+2, j+2); of squares the one next to the diagonal and the tiles of the next one on it.
@@ -455,6 +525,12 @@ __device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* sh
   for (const int lane = t;; t = next()) {
     while (j < columns && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
     if (j >= columns) return;
+    // Values that the compiler does not know: it would compute all that follows from them ahead and keep it in local
+    // memory, which every look at a flag drops from the cache.
+    int none = 0;
+    Grid<T, down> here = g;
+    if constexpr (!is_complex<T>) asm volatile("" : "+r"(none), "+l"(here.stride));
+    T *shared = first_shared + none, *inverses = first_inverses + none;
     const int place = t - before, lower = place - leading(j);
     if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, width * Shape::edge, width * j * Shape::edge);
     if (g.squares && (place == 0 || lower >= 0)) {
@@ -462,12 +538,12 @@ __device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* sh
       if constexpr (boxed<T>) take_square_apart(g, I, j, shared, inverses, ring);
       else take_square(g, I, j, shared, inverses, ring);
     } else if (quarters && place > 0 && lower < 0) {
-      if constexpr (!is_complex<T>) take_quarter(g, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
+      if constexpr (!is_complex<T>) take_quarter(here, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
     } else {
       const int next = width * j + 2;  // the row of the next diagonal tile
       const int row = g.squares ? next + place / 2 : next + (lower < 0 ? 0 : 1 + lower);
       const int col = g.squares ? next + place / 3 : j + (lower < 0 ? place : 0);
-      take_tile(g, row, col, shared, inverses);
+      take_tile(here, row, col, quarters, shared, inverses);
     }
   }
 }
@@ -493,10 +569,10 @@ template <class T>
 index_t persistent_flag_count(index_t n) {
   return grid_flag_count(ceil_div(n, GridShape<T>::edge));
 }
-/// Entries that the inverses and messages take.
+/// Entries that the parts of diagonal tiles and messages take.
 template <class T>
 index_t persistent_entry_count(index_t n) {
-  return ceil_div(n, GridShape<T>::edge) * GridShape<T>::blocks * 256 + Grid<T, true>::messages_size;
+  return ceil_div(n, GridShape<T>::edge) * Grid<T, true>::parts_size + Grid<T, true>::messages_size;
 }
 /// Tickets at most: the chain, tiles, and six more for each row where two of them are cut in quarters.
 template <class T>
@@ -535,8 +611,8 @@ template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
                        index_t first, T* entries, int* ints, Mark* marks) {
   const index_t tiles = ceil_div(A.rows, GridShape<T>::edge);
-  const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + tiles};
-  T* inverses = entries + Grid<T, true>::messages_size;
+  const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + tiles, ints + 4 + 2 * tiles};
+  T* parts = entries + Grid<T, true>::messages_size;
   const Tile<T> a = A.item(0);
   const auto blocks = unsigned(min(persistent_ticket_count<T>(A.rows), index_t(multiprocessors)));
   check(tiles <= 2 || blocks > 1 ? cudaSuccess : cudaErrorInvalidConfiguration, "a grid of two blocks");
@@ -544,7 +620,7 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
   const index_t stride = down ? a.col_stride : a.row_stride;
   const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
   const auto go = [&]<bool is_down>(std::bool_constant<is_down>) {
-    Grid<T, is_down> grid{a.data, stride, int(A.rows), aligned, squares, resets, entries, inverses, flags, info, first, marks,
+    Grid<T, is_down> grid{a.data, stride, int(A.rows), aligned, squares, resets, entries, parts, flags, info, first, marks,
                           false,  {}};
     if constexpr (boxed<T>) grid.boxes = squares && aligned && make_map<is_down>(grid.map, a.data, stride, A.rows);
     launch(stream, persistent_kernel<T, is_down>, blocks, GridShape<T>::threads, GridShape<T>::bytes, grid);
