@@ -15,7 +15,8 @@ struct CholeskyTuning {
   index_t sorted = 4096;      // CUDA: so many ragged items or more take each the rung of its own size
   index_t fused = 32;         // CUDA: up to so many right-hand sides, small items are factored and solved in one launch
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid
-  index_t squares = 4500;     // CUDA: from this order on its pieces are squares of 2 x 2 tiles
+  index_t squares = 4500;     // CUDA: from this order on its pieces are squares of 2 x 2 tiles,
+  index_t band = 1;           // CUDA: and so many columns of them are worked off together
   index_t interleaved = 0;    // host: up to this order, items are factored side by side in SIMD lanes
   index_t nb = 256;           // width of a block column
   index_t leaf = 64;          // the diagonal tile is halved down to this order

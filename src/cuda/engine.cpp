@@ -263,7 +263,7 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   if (A.pointers || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
   set_path("persistent");
   for (index_t b = 0; b < A.count; ++b)  // one after the other: each fills the device
-    cholesky_persistent(A.one(b), A.rows >= tuning.squares, true, info + b, 0);
+    cholesky_persistent(A.one(b), A.rows < tuning.squares ? 0 : int(min(tuning.band, A.rows)), true, info + b, 0);
   return true;
 }
 template <class T>
@@ -287,19 +287,19 @@ bool CudaEngine::cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> 
 template <class T>
 void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   constexpr index_t one_block = 64;  // from here on, one matrix is faster on several multiprocessors
-  if (one_strided(A) && A.rows > one_block) return cholesky_persistent(A, false, false, info, first);
+  if (one_strided(A) && A.rows > one_block) return cholesky_persistent(A, 0, false, info, first);
   if (arena().planning()) return;
   const Traced traced(*this, "cholesky_tile", A.rows, A.cols);
   launch_cholesky(stream_, multiprocessors_, A, info, first, false, CholeskyTuning{}, nullptr);
 }
 template <class T>
-void CudaEngine::cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first) {
+void CudaEngine::cholesky_persistent(Items<T> A, int band, bool resets, int* info, index_t first) {
   auto entries = arena().take<T>(persistent_entry_count<T>(A.rows));
   if (arena().planning()) return;
   const auto marks = static_cast<Mark*>(trace() ? take_marks(persistent_mark_count<T>(A.rows)) : nullptr);
   const Traced traced(*this, "cholesky_persistent", A.rows, A.cols);
-  launch_persistent(stream_, multiprocessors_, A, squares, resets, info, first, entries.data(),
-                    static_cast<int*>(flags_), marks);
+  launch_persistent(stream_, multiprocessors_, A, band, resets, info, first, entries.data(), static_cast<int*>(flags_),
+                    marks);
 }
 template <class T>
 bool CudaEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {

@@ -174,7 +174,7 @@ class CudaEngine {
   void* take_marks(index_t count);
   void add_marks(Trace&, const MarkedSpan&);
   template <class T>
-  void cholesky_persistent(Items<T> A, bool squares, bool resets, int* info, index_t first);
+  void cholesky_persistent(Items<T> A, int band, bool resets, int* info, index_t first);
   explicit CudaEngine(CudaEngine& main);  // its side lane
   void open_lane(void* borrowed_stream, bool borrowed);
   void close_lane() noexcept;

@@ -34,8 +34,8 @@ struct Mark {
 };
 
 // kernels/persistent.cuh: one matrix. Wants so many entries of scratch memory, so many flags, which must be zero and are so
-// again afterwards, and two multiprocessors. `squares`: in pieces of 2 x 2 tiles. `resets`: info to 0, first. `marks` may be
-// null.
+// again afterwards, and two multiprocessors. `band`: so many columns of squares of 2 x 2 tiles are worked off together; 0: in
+// tiles. `resets`: info to 0, first. `marks` may be null.
 template <class T>
 index_t persistent_entry_count(index_t n);
 template <class T>
@@ -43,8 +43,8 @@ index_t persistent_flag_count(index_t n);
 template <class T>
 index_t persistent_mark_count(index_t n);
 template <class T>
-void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
-                       index_t first, T* entries, int* flags, Mark* marks);
+void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, bool resets, int* info, index_t first,
+                       T* entries, int* flags, Mark* marks);
 
 // kernels/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory

@@ -35,6 +35,7 @@ constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::fused>("fused", 0),
     number<&CholeskyTuning::persistent>("persistent", 0),
     number<&CholeskyTuning::squares>("squares", 0),
+    number<&CholeskyTuning::band>("band", 1),
     number<&CholeskyTuning::interleaved>("interleaved", 0),
     number<&CholeskyTuning::nb>("nb", 1),
     number<&CholeskyTuning::leaf>("leaf", 1),

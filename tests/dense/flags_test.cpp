@@ -96,5 +96,33 @@ TYPED_TEST(Flags, PivotsBelowTheNormalNumbersArePositive) {
   EXPECT_EQ(result.F(79, 79), T(2));
 }
 
+// Bands of columns of squares, and sums that begin in the middle, need matrices of some size: the factor by tiles is the measure.
+TEST(FlagsOfBands, GiveTheFactorOfTilesAndTheSameBitsAgain) {
+  if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
+  Random random;
+  SCOPED_TRACE("TRIFACTOR_TEST_SEED=" + std::to_string(test_seed()));
+  Queue q = test_queue();
+  const CholeskyOptions tiles{.tuning = "whole=0 persistent=2147483647 squares=2147483647"};
+  for (index_t n : {3600, 3601, 3608})  // all rows by the copy engine, none, all but the last
+    for (Uplo uplo : both_uplos) {
+      const auto A = random_spd<double>(random, n);
+      const auto expected = factor_cholesky(q, uplo, A, tiles);
+      for (const char* band : {"1", "5", "6"}) {
+        const CholeskyOptions bands{.tuning = std::string("whole=0 persistent=2147483647 squares=0 band=") + band};
+        const auto result = factor_cholesky(q, uplo, A, bands);
+        ASSERT_EQ(result.path, "persistent");
+        ASSERT_EQ(result.info, 0);
+        double most = 0;
+        for (index_t j = 0; j < n; ++j)
+          for (index_t i = j; i < n; ++i) {
+            const index_t row = uplo == Uplo::Lower ? i : j, col = uplo == Uplo::Lower ? j : i;
+            most = std::max(most, std::abs(result.F(row, col) - expected.F(row, col)));
+          }
+        ASSERT_LT(most, 1e-11) << "n=" << n << ' ' << name(uplo) << " band=" << band;  // entries are below 13
+        ASSERT_TRUE(same_bits(factor_cholesky(q, uplo, A, bands).F, result.F)) << "n=" << n << " band=" << band;
+      }
+    }
+}
+
 }  // namespace
 }  // namespace trifactor::test

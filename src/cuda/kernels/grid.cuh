@@ -74,7 +74,6 @@ struct Grid {
   index_t stride;  // between columns, or rows
   int n;
   bool aligned;  // every column, or row, starts at a multiple of 16 bytes
-  bool squares;  // pieces are 2 x 2 tiles where they can be
   bool resets;   // info, to 0
   T* messages;   // tiles on their way to or from the chain
   T* parts;      // of the diagonal tiles, for those who solve with them
@@ -82,6 +81,7 @@ struct Grid {
   int* info;
   index_t first;  // column of the caller's matrix that is column 0 here
   Mark* marks;    // of the chain's steps, and then of tickets; null unless somebody records
+  int band;       // so many columns of squares are worked off together
   bool boxes;     // there is a tensor map
   std::conditional_t<boxed<T>, CUtensorMap, Nothing> map;
 

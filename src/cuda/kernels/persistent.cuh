@@ -12,6 +12,7 @@
 
 #include <cuda/kernels/grid_tile.cuh>
 #include <cuda/kernels/launch.cuh>
+#include <cuda/kernels/order.hpp>
 
 namespace trifactor::cuda {
 
@@ -385,22 +386,25 @@ __device__ __forceinline__ void update_square(const Grid<T, down>& g, int I, int
   sum.for_each([&](int r, int c, T v) { shared[c * ld + r] = v; });
 }
 template <bool down>
-__device__ __forceinline__ void update_square(const Grid<double, down>& g, int I, int J, double* shared, BoxRing<down>& ring) {
+__device__ __forceinline__ void update_square(const Grid<double, down>& g, const Piece& piece, double* shared,
+                                              BoxRing<down>& ring) {
   using Shape = GridShape<double>;
   using Ring = BoxRing<down>;
   constexpr int edge = Shape::edge, ld = Shape::square_ld, in_tile = edge / Ring::depth;
   static_assert(2 * edge == Ring::edge && Ring::bytes <= Shape::shared_size * int(sizeof(double)));
-  const int i = 2 * I, j = 2 * J, chunks = j * in_tile, thread = this_thread();
+  const int i = 2 * piece.row, j = 2 * piece.col, chunks = j * in_tile, thread = this_thread();
+  const int period = 2 * in_tile * piece.period, start = 2 * in_tile * piece.start;
   int next = thread / 32, ready = 0;            // of this warp: its next chunk; so many tiles from the left are final in all rows
   const auto ask = [&](int before, bool all) {  // the warps take turns, of more chunks than can be wanted at a time
     if (next >= min(before, chunks)) return;
-    while (next / in_tile >= ready) {
+    const int at = next >= period ? next : next + start < period ? next + start : next + start - period;
+    while (at / in_tile >= ready) {
       const auto final = [&](int row) { return load_acquire(g.flags.final + min(row, g.tiles() - 1)); };
       ready = min(min(final(i), final(i + 1)), min(final(j), final(j + 1))) / Shape::shares;
       fence_copy_engine();  // what was written before these flags is visible to it
-      if (next / in_tile >= ready && !all) return;
+      if (at / in_tile >= ready && !all) return;
     }
-    ring.ask(&g.map, i * edge, j * edge, next * Ring::depth, next);
+    ring.ask(&g.map, i * edge, j * edge, at * Ring::depth, next);
     next += Shape::warps;
   };
   static_assert(Ring::ahead < Shape::warps);
@@ -419,17 +423,18 @@ __device__ __forceinline__ void update_square(const Grid<double, down>& g, int I
 
 /// Tiles (2 I, 2 J) to (2 I + 1, 2 J + 1). Next to the diagonal, the one that the chain takes over is handed to it.
 template <class T, bool down>
-__device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J, T* shared, T* inverses, BoxRing<down>& ring) {
+__device__ __forceinline__ void take_square(const Grid<T, down>& g, const Piece& piece, T* shared, T* inverses,
+                                            BoxRing<down>& ring) {
   using Shape = GridShape<T>;
   using G = Grid<T, down>;
   constexpr int edge = Shape::edge, tile = Shape::tile_size, ld = Shape::square_ld;
   constexpr int strips = Shape::shares * 2 / Shape::warps;  // of 8 rows, to each warp
   static_assert(2 * edge * ld + 2 * tile <= Shape::shared_size);
-  const int rank = int(threadIdx.x), warp = rank / 32, i = 2 * I, j = 2 * J;
+  const int rank = int(threadIdx.x), warp = rank / 32, I = piece.row, J = piece.col, i = 2 * I, j = 2 * J;
   T* X = shared;  // (2 edge, 2 edge)
   if constexpr (boxed<T> && tensor<T>) {
     // The map of a matrix that lies by columns ends with the last 16 rows that are complete.
-    if (g.boxes && (!down || g.n % 16 == 0 || (i + 2) * edge <= g.n)) update_square(g, I, J, shared, ring);
+    if (g.boxes && (!down || g.n % 16 == 0 || (i + 2) * edge <= g.n)) update_square(g, piece, shared, ring);
     else update_square(g, I, J, shared);
   } else {
     update_square(g, I, J, shared);
@@ -483,9 +488,9 @@ __device__ __forceinline__ void take_square(const Grid<T, down>& g, int I, int J
 
 /// Apart, so that its registers are not held elsewhere.
 template <class T, bool down>
-__device__ __noinline__ void take_square_apart(const Grid<T, down>& g, int I, int J, T* shared, T* inverses,
+__device__ __noinline__ void take_square_apart(const Grid<T, down>& g, const Piece& piece, T* shared, T* inverses,
                                                BoxRing<down>& ring) {
-  take_square(g, I, J, shared, inverses, ring);
+  take_square(g, piece, shared, inverses, ring);
 }
 
 /// The next ticket.
@@ -499,32 +504,38 @@ __device__ int draw(const Grid<T, down>& g) {
   return t;
 }
 
-/// Works off tickets until there are none. Pieces have those from 1 on.
+/// Works off tickets until there are none, in squares. Pieces have those from 1 on.
 template <class T, bool down>
-__device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* first_shared, T* first_inverses) {
-  using Shape = GridShape<T>;
+__device__ __forceinline__ void take_squares(const Grid<T, down>& g, int t, T* shared, T* inverses) {
   __shared__ __align__(8) unsigned long long barriers[BoxRing<down>::barriers];
-  BoxRing<down> ring(first_shared, barriers);
+  BoxRing<down> ring(shared, barriers);
   if (g.boxes) __syncthreads();  // its barriers are there
-  // Column j, of tiles or of squares: first what leads to the next diagonal tiles, then what lies below. Of tiles these
-  // are (j+2, j), (j+2, j+1), (j+2, j+2); of squares the one next to the diagonal and the tiles of the next one on it.
-  // Where there are blocks to spare, the last two of the former are cut in quarters.
-  const int tiles = g.tiles(), width = g.squares ? 2 : 1, columns = (tiles + width - 1) / width;
-  const bool quarters = !is_complex<T> && !g.squares && tiles <= Shape::quarters;
-  const auto leading = [&](int j) {
-    const int rows = tiles - (width * j + 2);
-    return rows <= 0 ? 0 : quarters ? 9 : width == 1 ? 3 : rows == 1 ? 2 : 4;
-  };
-  const auto below = [&](int j) { return max(0, columns - j - (width == 1 ? 3 : 2)); };
-  int j = 0, before = 1;  // tickets of the columns before j
-  const auto next = [&] {
+  const int lane = t, tiles = g.tiles();
+  SquareOrder order(tiles, g.band, int(gridDim.x) - 1);
+  for (Piece piece; order.find(t, piece); t = draw(g)) {
+    const int edge = (piece.square ? 2 : 1) * GridShape<T>::edge;
+    if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, edge, piece.col * edge);
+    if (!piece.square) take_tile(g, piece.row, piece.col, false, shared, inverses);
+    else if constexpr (boxed<T>) take_square_apart(g, piece, shared, inverses, ring);
+    else take_square(g, piece, shared, inverses, ring);
     if (threadIdx.x == 0) g.mark_end(tiles + t);
-    if (g.boxes) fence_copy_engine();  // it may write where the last piece was
-    return draw(g);
-  };
-  for (const int lane = t;; t = next()) {
-    while (j < columns && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
-    if (j >= columns) return;
+    if (g.boxes) fence_copy_engine();  // it may write where this piece was
+  }
+}
+
+/// The same in tiles. Column j: first those that lead to the next diagonal tile, (j+2, j), (j+2, j+1), (j+2, j+2), then what lies
+/// below. Where there are blocks to spare, the last two of the former are cut in quarters.
+template <class T, bool down>
+__device__ __forceinline__ void take_tiles(const Grid<T, down>& g, int t, T* first_shared, T* first_inverses) {
+  using Shape = GridShape<T>;
+  const int lane = t, tiles = g.tiles();
+  const bool quarters = !is_complex<T> && tiles <= Shape::quarters;
+  const auto leading = [&](int j) { return tiles - j <= 2 ? 0 : quarters ? 9 : 3; };
+  const auto below = [&](int j) { return max(0, tiles - j - 3); };
+  int j = 0, before = 1;  // tickets of the columns before j
+  for (;; t = draw(g)) {
+    while (j < tiles && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
+    if (j >= tiles) return;
     // Values that the compiler does not know: it would compute all that follows from them ahead and keep it in local
     // memory, which every look at a flag drops from the cache.
     int none = 0;
@@ -532,30 +543,26 @@ __device__ __forceinline__ void take_pieces(const Grid<T, down>& g, int t, T* fi
     if constexpr (!is_complex<T>) asm volatile("" : "+r"(none), "+l"(here.stride));
     T *shared = first_shared + none, *inverses = first_inverses + none;
     const int place = t - before, lower = place - leading(j);
-    if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, width * Shape::edge, width * j * Shape::edge);
-    if (g.squares && (place == 0 || lower >= 0)) {
-      const int I = place == 0 ? j + 1 : j + 2 + lower;
-      if constexpr (boxed<T>) take_square_apart(g, I, j, shared, inverses, ring);
-      else take_square(g, I, j, shared, inverses, ring);
-    } else if (quarters && place > 0 && lower < 0) {
+    if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, Shape::edge, j * Shape::edge);
+    if (quarters && place > 0 && lower < 0) {
       if constexpr (!is_complex<T>) take_quarter(here, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
     } else {
-      const int next = width * j + 2;  // the row of the next diagonal tile
-      const int row = g.squares ? next + place / 2 : next + (lower < 0 ? 0 : 1 + lower);
-      const int col = g.squares ? next + place / 3 : j + (lower < 0 ? place : 0);
-      take_tile(here, row, col, quarters, shared, inverses);
+      take_tile(here, lower < 0 ? j + 2 : j + 3 + lower, lower < 0 ? j + place : j, quarters, shared, inverses);
     }
+    if (threadIdx.x == 0) g.mark_end(tiles + t);
   }
 }
 
-template <class T, bool down>
+/// In squares or in tiles: a kernel for each, since registers that one needs for its pieces would be missing in the other.
+template <class T, bool down, bool squares>
 __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(const __grid_constant__ Grid<T, down> g) {
   extern __shared__ __align__(1024) unsigned char raw[];  // as boxes want it
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
   if (!g.resets && *g.info < 0) return;  // for all blocks alike: a failure is never negative
   const int ticket = draw(g);
   if (ticket == 0) factor_chain(g, shared, inverses);
-  else take_pieces(g, ticket, shared, inverses);
+  else if constexpr (squares) take_squares(g, ticket, shared, inverses);
+  else take_tiles(g, ticket, shared, inverses);
   __shared__ bool is_last;
   __syncthreads();  // this block is done with the flags
   if (threadIdx.x == 0) is_last = add_both(g.flags.finished, 1) == int(gridDim.x) - 1;
@@ -608,8 +615,8 @@ bool make_map(CUtensorMap& map, double* A, index_t stride, index_t n) {
 }
 
 template <class T>
-void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squares, bool resets, int* info,
-                       index_t first, T* entries, int* ints, Mark* marks) {
+void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, bool resets, int* info, index_t first,
+                       T* entries, int* ints, Mark* marks) {
   const index_t tiles = ceil_div(A.rows, GridShape<T>::edge);
   const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + tiles, ints + 4 + 2 * tiles};
   T* parts = entries + Grid<T, true>::messages_size;
@@ -620,10 +627,11 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
   const index_t stride = down ? a.col_stride : a.row_stride;
   const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
   const auto go = [&]<bool is_down>(std::bool_constant<is_down>) {
-    Grid<T, is_down> grid{a.data, stride, int(A.rows), aligned, squares, resets, entries, parts, flags, info, first, marks,
-                          false,  {}};
-    if constexpr (boxed<T>) grid.boxes = squares && aligned && make_map<is_down>(grid.map, a.data, stride, A.rows);
-    launch(stream, persistent_kernel<T, is_down>, blocks, GridShape<T>::threads, GridShape<T>::bytes, grid);
+    Grid<T, is_down> grid{a.data, stride, int(A.rows), aligned, resets, entries, parts, flags, info, first, marks, 1, false, {}};
+    if constexpr (boxed<T>) grid.boxes = band > 0 && aligned && make_map<is_down>(grid.map, a.data, stride, A.rows);
+    if (grid.boxes) grid.band = band;
+    const auto kernel = band > 0 ? persistent_kernel<T, is_down, true> : persistent_kernel<T, is_down, false>;
+    launch(stream, kernel, blocks, GridShape<T>::threads, GridShape<T>::bytes, grid);
   };
   if (down) go(std::true_type{});
   else go(std::false_type{});
@@ -635,4 +643,4 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, bool squar
   template trifactor::index_t trifactor::cuda::persistent_flag_count<T>(index_t); \
   template trifactor::index_t trifactor::cuda::persistent_entry_count<T>(index_t); \
   template trifactor::index_t trifactor::cuda::persistent_mark_count<T>(index_t); \
-  template void trifactor::cuda::launch_persistent<T>(void*, int, Items<T>, bool, bool, int*, index_t, T*, int*, Mark*);
+  template void trifactor::cuda::launch_persistent<T>(void*, int, Items<T>, int, bool, int*, index_t, T*, int*, Mark*);
