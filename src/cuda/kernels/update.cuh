@@ -66,11 +66,12 @@ __global__ void __launch_bounds__(UpdateShape::threads, sizeof(T) > 8 ? 1 : 2)
         if (lower_only && j0 > i0 + edge - 1) continue;
         Slices<T> next_a(a, i0), next_b(b, j0);
         next_a.fetch(), next_b.fetch();
-        Tile<T> own = c.block(i0 + Sum::first_row(), j0 + Sum::first_col(), 0, 0);  // from this thread's first entry on
-        const int rows = int(c.rows - i0) - Sum::first_row(), cols = int(c.cols - j0) - Sum::first_col();
-        const int above = lower_only ? int(j0 - i0) + Sum::first_col() - Sum::first_row() : -2 * edge;
-        const auto inside = [&](int r, int s) { return r < rows && s < cols && r - s >= above; };
         Sum sum;
+        const int first_row = sum.first_row(), first_col = sum.first_col();
+        Tile<T> own = c.block(i0 + first_row, j0 + first_col, 0, 0);  // from this thread's first entry on
+        const int rows = int(c.rows - i0) - first_row, cols = int(c.cols - j0) - first_col;
+        const int above = lower_only ? int(j0 - i0) + first_col - first_row : -2 * edge;
+        const auto inside = [&](int r, int s) { return r < rows && s < cols && r - s >= above; };
         Sum::visit([&](int k, int e, int r, int s) { sum.set(k, e, inside(r, s) ? own(r, s) : T(0)); });
         for (int left = int(a.cols); left > 0; left -= depth) {
           next_a.store(a_slice, conj_a),
