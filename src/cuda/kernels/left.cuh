@@ -582,7 +582,8 @@ __device__ __noinline__ void streamed_chain(Tile<T> given, bool leads) {
       __syncthreads();  // what was written is visible to all who read it from the left
     }
     if (leads)
-      for (int k = k0; k < min(k0 + width, n); k += nb) write_diagonal<T, Shape>(A, k);  // while the others go on
+      for (int k = k0; k < min(k0 + width, n) && (Shared::status() == 0 || Shared::status() > k); k += nb)
+        write_diagonal<T, Shape>(A, k);  // while the others go on
     if (Shared::status() > 0) break;
   }
 }
@@ -657,7 +658,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
           if (row(s) >= k + nb && row(s) < n)
             solve_strip<T, Shape>(c[w][s], strip[s], A.data, n, k, row(s), half, w + 1 < wide && row(s) < k + 2 * nb,
                                   Shared::between() + lane_place + (row(s) - k - nb), place);
-        if (Shared::status() > 0) break;
+        if (Shared::status() > 0 && Shared::status() <= k + nb) break;  // the columns before the failed one are solved
         if (w + 1 < wide && k + nb < n) {
           if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there
 #pragma unroll
