@@ -150,22 +150,26 @@ constexpr Rung rungs[] = {{"", "small", 16},
                           {"small=0", "resident 64", 64},
                           {"small=0", "resident 128", 128},
                           {"small=0 resident=256", "resident 256", 256},
-                          {"small=0 resident=0", "block column", 300}};
+                          {"small=0 resident=512", "resident 512", 512},
+                          {"small=0 resident=0", "block column", 321}};
 
 TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
   if (!on_cuda()) GTEST_SKIP() << "of CUDA";
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
       for (const Rung& rung : rungs)
-        for (index_t n :
-             {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65, 100, 127, 128, 129, 160, 200, 256, 257, 300}) {
+        for (index_t n : {1,  2,  3,  4,  5,  7,   8,   9,   15,  16,  17,  24,  31,  32,  33,  40,  48, 63,
+                          64, 65, 100, 127, 128, 129, 160, 200, 256, 257, 300, 321, 384, 385, 449, 500, 512}) {
           const index_t next = rung.path == std::string("resident 64")    ? 33
                                : rung.path == std::string("resident 128") ? 65
                                : rung.path == std::string("resident 256") ? 129
+                               : rung.path == std::string("resident 512") ? 257
                                                                           : 1;
           if (n < next || n > rung.most) continue;
+          if (next == 257 && n > (std::is_same_v<TypeParam, float> ? 512 : std::is_same_v<TypeParam, double> ? 384 : 0))
+            continue;
           SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << rung.tuning);
-          const auto A = this->items(kind, n > 64 ? 5 : 21, n, n % 3);
+          const auto A = this->items(kind, n > 300 ? 2 : n > 64 ? 5 : 21, n, n % 3);
           const auto L = factor_cholesky(this->q, kind, uplo, A,
                                          {.tuning = std::string("whole=1000 sorted=1000000 ") + rung.tuning});
           expect_right(uplo, A, L);
@@ -300,7 +304,7 @@ TYPED_TEST(Batch, OneBadItemHarmsNoOther) {
         for (index_t n : {4, 12, 40, 100, 150, 330}) {
           if (n >= 40 && std::string(tuning).find("nb=3") != std::string::npos) continue;  // slow, and no other than 12
           if (n >= 100 && !on_cuda()) continue;
-          if (n > 150 && *tuning) continue;
+          if (n > 150 && *tuning && std::string(tuning).find("resident=0") == std::string::npos) continue;
           Items<T> A;
           for (int i = 0; i < 21; ++i) A.push_back(random_spd<T>(this->random, kind == Kind::Ragged ? n - i % 3 : n));
           const auto good = factor_cholesky(this->q, kind, uplo, A, {.tuning = tuning});

@@ -207,16 +207,22 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
 
 /// The rungs of the ladder, from the largest items to the smallest. Items of one size, and a few ragged ones, take a
 /// single rung; many ragged ones are spread over all.
-enum class Rung { Blocked, Resident256, Resident128, Resident64, Resident32, Small };
+enum class Rung { Blocked, Resident512, Resident256, Resident128, Resident64, Resident32, Small };
 
-inline Rung rung_of(index_t n, const CholeskyTuning& tuning) {
+/// The largest order of which so much stays in a multiprocessor.
+template <class T>
+index_t resident_most(const CholeskyTuning& tuning) {
+  return min(tuning.resident, index_t(LeftShapes<T>::most));
+}
+template <class T>
+Rung rung_of(index_t n, const CholeskyTuning& tuning) {
   if (n <= min(tuning.small, index_t(16))) return Rung::Small;
-  const index_t resident = n <= tuning.resident ? n : 257;
-  return resident <= 32    ? Rung::Resident32
-         : resident <= 64  ? Rung::Resident64
-         : resident <= 128 ? Rung::Resident128
-         : resident <= 256 ? Rung::Resident256
-                           : Rung::Blocked;
+  if (n > resident_most<T>(tuning)) return Rung::Blocked;
+  return n <= 32    ? Rung::Resident32
+         : n <= 64  ? Rung::Resident64
+         : n <= 128 ? Rung::Resident128
+         : n <= 256 ? Rung::Resident256
+                    : Rung::Resident512;
 }
 
 /// Lists the numbers of items with at least `least` rows by size, the largest first, in `order`; bounds[r], bounds[r +
@@ -251,8 +257,8 @@ __global__ void __launch_bounds__(sort_threads)
   }
   __syncthreads();  // places are where each size begins
   if (t <= sorted_rungs) {
-    // the largest orders of the second rung and the third
-    const int most[] = {min(resident, 256), min(resident, 128)};
+    // the largest orders of the second rung and those after it
+    const int most[] = {resident, min(resident, 256), min(resident, 128)};
     // impossible sizes may look too large for all rungs: the first that is launched takes them
     bounds[t] = t <= first_rung ? 0 : places[t == sorted_rungs ? sort_keys : sort_key(most[t - 1] / 8 * 8)];
   }
@@ -309,6 +315,12 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
     case Rung::Resident256:
       left(typename LeftShapes<T>::Up256{});
       break;
+    case Rung::Resident512:
+      if (A.rows <= LeftShapes<T>::Up384::most)
+        left(typename LeftShapes<T>::Up384{});
+      else
+        left(typename LeftShapes<T>::Up512{});
+      break;
     case Rung::Blocked:
       left(typename LeftShapes<T>::Beyond{});
   }
@@ -339,7 +351,7 @@ void launch_mixed(void* stream, const Items<T>& A, int above, bool overlaps, int
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
   const bool sorted = A.ragged() && A.count >= tuning.sorted && A.count <= std::numeric_limits<int>::max() &&
-                      rung_of(A.rows, tuning) < Rung::Resident64;
+                      rung_of<T>(A.rows, tuning) < Rung::Resident64;
   return sorted ? A.count + 2 * sorted_rungs + 1 : 0;
 }
 
@@ -348,10 +360,11 @@ index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
 template <class T>
 void launch_sorted(void* stream, int multiprocessors, const Items<T>& A, int* info, index_t first, bool resets,
                    const CholeskyTuning& tuning, int* list) {
-  const int first_rung = int(rung_of(A.rows, tuning)), below = int(min(tuning.resident, index_t(64)));
+  const int first_rung = int(rung_of<T>(A.rows, tuning)), below = int(min(tuning.resident, index_t(64)));
+  const index_t resident = resident_most<T>(tuning);
   int *const bounds = list + A.count, *const taken = bounds + sorted_rungs + 1;
-  launch(stream, sort_items_kernel<T>, 1, sort_threads, 0, A, below + 1, first_rung,
-         int(min(tuning.resident, index_t(256))), list, bounds, taken);
+  launch(stream, sort_items_kernel<T>, 1, sort_threads, 0, A, below + 1, first_rung, int(resident), list, bounds,
+         taken);
   const auto left = [&]<class Shape>(Shape, Rung rung) {
     const int r = int(rung);
     if (r < first_rung) return;
@@ -364,6 +377,12 @@ void launch_sorted(void* stream, int multiprocessors, const Items<T>& A, int* in
       launch_after(stream, kernel, grid, Shape::threads, Shape::bytes, A, stretch, info, first, resets);
   };
   left(typename LeftShapes<T>::Beyond{}, Rung::Blocked);
+  if (resident > 256) {
+    if (A.rows <= LeftShapes<T>::Up384::most)
+      left(typename LeftShapes<T>::Up384{}, Rung::Resident512);
+    else
+      left(typename LeftShapes<T>::Up512{}, Rung::Resident512);
+  }
   left(typename LeftShapes<T>::Up256{}, Rung::Resident256);
   left(typename LeftShapes<T>::Up128{}, Rung::Resident128);
   launch_mixed(stream, A, below, true, info, first, resets);
@@ -372,13 +391,13 @@ void launch_sorted(void* stream, int multiprocessors, const Items<T>& A, int* in
 template <class T>
 const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
                             const CholeskyTuning& tuning, int* list) {
-  static constexpr const char* names[] = {"block column", "resident 256", "resident 128",
+  static constexpr const char* names[] = {"block column", "resident 512", "resident 256", "resident 128",
                                           "resident 64",  "resident 32",  "small"};
   if (list) {
     launch_sorted(stream, multiprocessors, A, info, first, resets, tuning, list);
     return "sorted";
   }
-  const Rung rung = rung_of(A.rows, tuning);
+  const Rung rung = rung_of<T>(A.rows, tuning);
   if (A.ragged() && rung >= Rung::Resident64 && A.rows > 8 && tuning.small >= 16) {
     launch_mixed(stream, A, std::numeric_limits<int>::max(), false, info, first, resets);
     return "mixed";

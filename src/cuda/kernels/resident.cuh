@@ -42,27 +42,26 @@ struct Corner {
   static constexpr int size = width * pitch;  // of each of the two
 };
 
-/// Eliminates the columns of a block of eight, of which every lane has the lower triangle l, for itself, so that no column
-/// waits for another lane. The row a goes along: it is eliminated as a row below the block would be. Columns stay
-/// unscaled. `mine` becomes the pivot of the row with the number `row`, where it is one of the block, which begins with row
-/// `first`.
-template <bool careful, class T>
-__device__ __forceinline__ void eliminate_block(T (&l)[8][8], T (&a)[8], int row, int first, Real<T>& mine) {
+/// Eliminates the columns of a block of eight, of which every lane has the lower triangle l, for itself, so that no
+/// column waits for another lane. The rows a go along: they are eliminated as rows below the block would be. Columns
+/// stay unscaled.
+template <bool careful, class T, int rows>
+__device__ __forceinline__ void eliminate_block(T (&l)[8][8], T (&a)[rows][8], Real<T> (&pivots)[8]) {
   using R = Real<T>;
   constexpr int width = 8;
   R d = real(l[0][0]), y = careful ? R(1) : rough_reciprocal(d);
 #pragma unroll
   for (int c = 0; c < width; ++c) {
-    mine = row == first + c ? d : mine;
+    pivots[c] = d;
     const int k = c + 1 < width ? c + 1 : c;
     if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
       const R scale = reciprocal_sqrt(d);
 #pragma unroll
       for (int r = c + 1; r < width; ++r) l[r][c] = l[r][c] * scale;
-      const T t = a[c] * scale;
 #pragma unroll
       for (int q = c + 1; q < width; ++q) {
-        a[q] = minus_product(a[q], t, conj(l[q][c]));
+#pragma unroll
+        for (int i = 0; i < rows; ++i) a[i][q] = minus_product(a[i][q], a[i][c] * scale, conj(l[q][c]));
 #pragma unroll
         for (int r = q; r < width; ++r) l[r][q] = minus_product(l[r][q], l[r][c], conj(l[q][c]));
       }
@@ -75,9 +74,12 @@ __device__ __forceinline__ void eliminate_block(T (&l)[8][8], T (&a)[8], int row
         d = (real(l[k][k]) - sy) - sy * p;
         y = rough_reciprocal(d);
       }
-      const T ay = a[c] * before, t = ay + ay * p;
 #pragma unroll
-      for (int q = c + 1; q < width; ++q) a[q] = minus_product(a[q], t, conj(l[q][c]));
+      for (int i = 0; i < rows; ++i) {
+        const T ay = a[i][c] * before, t = ay + ay * p;
+#pragma unroll
+        for (int q = c + 1; q < width; ++q) a[i][q] = minus_product(a[i][q], t, conj(l[q][c]));
+      }
 #pragma unroll
       for (int r = c + 2; r < width; ++r) {
         const T ly = l[r][c] * before, u = ly + ly * p;
@@ -101,7 +103,7 @@ __device__ __forceinline__ int factor_corner(T* block, T* V, T* scales) {
   constexpr int width = Shape::width, vector = Shape::vector;
   using Entries = EntryVector<T, vector>;
   const int lane = int(threadIdx.x) % 32, row = lane % 16;
-  T a[width], l[width][width];
+  T a[1][width], l[width][width];
 #pragma unroll
   for (int r = 0; r < width; ++r)
 #pragma unroll
@@ -115,10 +117,12 @@ __device__ __forceinline__ int factor_corner(T* block, T* V, T* scales) {
   for (int c = 0; c < width; c += vector) {
     const auto v = *reinterpret_cast<const Entries*>(block + row % 8 * Shape::pitch + c);
 #pragma unroll
-    for (int e = 0; e < vector; ++e) a[c + e] = row < 8 ? v.v[e] : T(c + e == row - 8 ? 1 : 0);
+    for (int e = 0; e < vector; ++e) a[0][c + e] = row < 8 ? v.v[e] : T(c + e == row - 8 ? 1 : 0);
   }
-  R mine = R(1);
-  eliminate_block<careful>(l, a, lane, 0, mine);
+  R mine = R(1), pivots[width];
+  eliminate_block<careful>(l, a, pivots);
+#pragma unroll
+  for (int c = 0; c < width; ++c) mine = lane == c ? pivots[c] : mine;
   if (!careful && __any_sync(~0u, !middling(mine))) return -1;
   if (lane < width) scales[lane] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
   __syncwarp();  // the scales are visible, and everyone has read the block
@@ -130,7 +134,7 @@ __device__ __forceinline__ int factor_corner(T* block, T* V, T* scales) {
       Entries v;
 #pragma unroll
       for (int e = 0; e < vector; ++e) {
-        v.v[e] = a[c + e] * real(scale.v[e]);
+        v.v[e] = a[0][c + e] * real(scale.v[e]);
         if constexpr (is_complex<T>)
           if (c + e == row) v.v[e] = T(real(v.v[e]));
       }
