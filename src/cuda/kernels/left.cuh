@@ -757,8 +757,9 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     }
     if (Shared::status() > 0 || k1 >= n) break;
     __syncthreads();  // the block column is solved, and nobody wants its diagonal tile any more
-    for_constants<strips>([&](auto s) TF_INLINE_LAMBDA {
-      if (row(s) < end_kept) update(s, integral_constant<int, 1>{}, k0 / nb);
+    for_constants<strips>([&](auto constant) TF_INLINE_LAMBDA {
+      constexpr int s = decltype(constant)::value;
+      if (row(s) < end_kept) update(constant, integral_constant<int, 1>{}, k0 / nb);
       if (s == 0 && worker < 2) {
         if (row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
         arrive<Meeting::Diagonal>(diagonal_threads);  // the next diagonal tile is there
