@@ -44,7 +44,7 @@ inline const GrantedKernel& granted(const void* kernel) {
 
 template <class... P, class... A>
 void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std::size_t shared_bytes, A... arguments) {
-  constexpr std::size_t always_granted = 48u << 10;
+  constexpr std::size_t always_granted = 16u << 10;  // beside 32 KB that a kernel may have declared
   if (shared_bytes > always_granted) granted(reinterpret_cast<const void*>(kernel));
   kernel<<<grid, threads, shared_bytes, static_cast<cudaStream_t>(stream)>>>(arguments...);
   check(cudaGetLastError(), "kernel launch");
