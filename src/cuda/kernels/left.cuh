@@ -612,15 +612,12 @@ __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles],
 // there before [it is factored] this column is solved [it is solved] and the next one is updated with it, the two
 // strips of the next diagonal tile first, for which the factoring warp waits.
 
-/// Barriers of some warps of a block: `threads` of them come, and those that arrive do not wait.
+/// Barriers of some warps of a block: `threads` of them come. (Warps that only arrive would do at the diagonal tile, but
+/// racecheck does not follow them.)
 enum class Meeting { All, Diagonal, Workers };
 template <Meeting at>
 __device__ __forceinline__ void meet(int threads) {
   asm volatile("bar.sync %0, %1;" ::"n"(int(at)), "r"(threads) : "memory");
-}
-template <Meeting at>
-__device__ __forceinline__ void arrive(int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"n"(int(at)), "r"(threads) : "memory");
 }
 /// Who meets when a diagonal tile is there: the warp that factors it and two workers, with 16 rows each.
 inline constexpr int diagonal_threads = 96;
@@ -674,7 +671,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     else
       park(c, row, 0);
   }
-  if (worker < 2) arrive<Meeting::Diagonal>(diagonal_threads);  // the first diagonal tile is there
+  if (worker < 2) meet<Meeting::Diagonal>(diagonal_threads);  // the first diagonal tile is there
   for (int k0 = 0; k0 < n; k0 += nb) {
     const int k1 = k0 + nb;
     // As many warps update as give each quarter of the multiprocessor the same, and most of them several strips, which
@@ -762,7 +759,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       if (row(s) < end_kept) update(constant, integral_constant<int, 1>{}, k0 / nb);
       if (s == 0 && worker < 2) {
         if (row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
-        arrive<Meeting::Diagonal>(diagonal_threads);  // the next diagonal tile is there
+        meet<Meeting::Diagonal>(diagonal_threads);  // the next diagonal tile is there
       }
     });
     if constexpr (Shape::late > 0)
