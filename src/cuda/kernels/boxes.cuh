@@ -67,6 +67,13 @@ __device__ inline void copy_box(unsigned, const CUtensorMap*, int, int, unsigned
 __device__ inline void copy_box(unsigned, const CUtensorMap*, int, int, int, unsigned) {}
 __device__ inline void mma16(double (&)[4], const double (&)[8], const double (&)[4]) {}
 #endif
+/// threadIdx.x, as a value of its own each time: what follows from it is computed where it is needed, not held in
+/// registers that a product needs.
+__device__ inline int this_thread() {
+  int t;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+  return t;
+}
 __device__ inline double load_shared(unsigned p) {
   double v;
   asm volatile("ld.shared.f64 %0, [%1];" : "=d"(v) : "r"(p));

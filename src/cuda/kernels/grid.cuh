@@ -98,7 +98,7 @@ struct Grid {
   /// The part of one of `threads` threads in S := rows [row, row + rows) of columns [col, col + cols), zero outside the
   /// matrix, without waiting. In S the direction that is contiguous here is contiguous, with a pitch.
   template <int cols, int rows = edge, int threads = Shape::threads>
-  __device__ void fetch(T* S, int pitch, int row, int col, int rank = this_thread()) const {
+  __device__ void fetch(T* S, int pitch, int row, int col, int rank = int(threadIdx.x)) const {
     if (aligned) fetch_by<cols, rows, 16 / int(sizeof(T)), threads>(S, pitch, row, col, rank);
     else fetch_by<cols, rows, 1, threads>(S, pitch, row, col, rank);
   }
@@ -108,7 +108,7 @@ struct Grid {
       fetch<edge>(S, ld, i * edge, j * edge);
     } else {  // eight neighbours in a row to eight threads: few lines of memory, and few conflicts between banks
       constexpr int near = 8, rows = Shape::threads / near;
-      const int rank = this_thread(), c = rank % near;
+      const int rank = int(threadIdx.x), c = rank % near;
       const T* from = at(i * edge + rank / near, j * edge + c);
       unsigned to = shared_address(S + c * ld + rank / near);
 #pragma unroll 1
@@ -170,7 +170,7 @@ struct Grid {
   }
   __device__ void fetch_part(T* L, T* inverses, int k, int b) const {
     constexpr int width = 16 / int(sizeof(T));
-    for (int t = this_thread() * width; t < part_size(b); t += Shape::threads * width)
+    for (int t = int(threadIdx.x) * width; t < part_size(b); t += Shape::threads * width)
       copy_async<16>(shared_address(part_place(L, inverses, b, t)), part(k, b) + t, 16);
   }
   __device__ void fetch_parts(T* L, T* inverses, int k) const {
@@ -217,12 +217,11 @@ struct BlockFetch {
   PlaceOf place_of;
   bool simple;  // aligned, inside the matrix, and between tensor-core products, which leave room for other instructions
   const T* from[count];
-  int thread = is_complex<T> ? int(threadIdx.x) : this_thread();
 
   __device__ BlockFetch(std::integer_sequence<int, count, rows>, const Grid<T, down>& grid, int pitch_, RowOf from_row,
                         PlaceOf places)
       : g(grid), pitch(pitch_), row_of(from_row), place_of(places), simple(tensor<T> && grid.aligned) {
-    const int f = thread % line * width, s = thread / line;
+    const int f = int(threadIdx.x) % line * width, s = int(threadIdx.x) / line;
 #pragma unroll
     for (int t = 0; t < count; ++t) {
       simple = simple && row_of(t) + rows <= g.n;
@@ -237,7 +236,7 @@ struct BlockFetch {
   }
   __device__ static index_t chunk_step(const Grid<T, down>& g) { return down ? Shape::depth * g.stride : Shape::depth; }
   __device__ unsigned own_place(const T* stage) const {
-    return shared_address(stage + thread % line * width + thread / line * pitch);
+    return shared_address(stage + int(threadIdx.x) % line * width + int(threadIdx.x) / line * pitch);
   }
   __device__ void all(T* stage, int chunk) const {
 #pragma unroll

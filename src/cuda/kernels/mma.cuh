@@ -90,14 +90,6 @@ __device__ inline double reciprocal_correction(double d, double y) {
   return fma(e, e, e);
 }
 
-/// threadIdx.x, as a value of its own each time: what follows from it is computed where it is needed, not held in
-/// registers that a product needs.
-__device__ inline int this_thread() {
-  int t;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
-  return t;
-}
-
 /// What products of T are made in where the time of a step counts. The tensor cores take float in parts only, and a
 /// multiprocessor that multiplies such parts, however seldom, goes down to 1.66 to 1.81 GHz; with double it stays at 1.98.
 /// H200, float: 0.121 against 0.129 ms at n = 1024.
@@ -314,7 +306,6 @@ struct Product {
   // Elsewhere a thread holds reach x reach entries, in groups of what one load brings where operands lie by columns.
   static constexpr int reach = M / 16, load = 16 / int(sizeof(T)), group = columns ? min(load, reach) : 1;
 
-  int thread = is_complex<T> ? int(threadIdx.x) : this_thread();
   std::conditional_t<tensor<T>, TensorEntries<Work>[rows_of * cols_of], T[reach * reach]> c;
 
   /// f(row, column, value) for every entry of this thread.
@@ -345,7 +336,7 @@ struct Product {
   /// this -= A B^H, both M x depth. beside(step) is called depth / 4 times meanwhile.
   template <int depth, class L, class Beside>
   __device__ void subtract(const T* A, const T* B, L, Beside beside) {
-    const int t = thread;
+    const int t = int(threadIdx.x);
     if constexpr (tensor<T>) {
       const int lane = t % 32, warp = t / 32;
       static_assert(L::columns == columns);
@@ -445,12 +436,12 @@ struct Product {
 
  public:
   /// The first entry of this thread; visit calls f(index, entry, rows from there, columns from there) for each.
-  __device__ int first_row() const {
-    const int t = thread;
+  __device__ static int first_row() {
+    const int t = int(threadIdx.x);
     return tensor<T> ? t / 32 % down * 16 * rows_of + t % 32 / 4 * (paired ? 2 : 1) : t % 16 * group;
   }
-  __device__ int first_col() const {
-    const int t = thread;
+  __device__ static int first_col() {
+    const int t = int(threadIdx.x);
     return tensor<T> ? t / 32 / down * 8 * cols_of + t % 4 * (paired ? 4 : 2) : t / 16 * group;
   }
   __device__ T get(int i, int e) const {

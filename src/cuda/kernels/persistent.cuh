@@ -209,7 +209,7 @@ __device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int si
   using Shape = GridShape<T>;
   constexpr int pieces = Fetch::pieces;
   __shared__ int seen[2];  // by warp 0; two places, so that all have read one before it is written again
-  const int rank = this_thread();
+  const int rank = int(threadIdx.x);
   int looks = 0, ready = 0, fetched = 0;  // ready: so many tiles from the left are final in every row
   const int* of_lane = fetch.g.flags.final + row_of(rank % 32);
   const auto look = [&](int wanted) {
@@ -255,7 +255,7 @@ __device__ __forceinline__ void subtract_last(const Grid<T, down>& g, GridProduc
   using Stage = Layout<down, (down ? M : edge) + Shape::template stage_pad<down>>;
   constexpr int block = Stage::pitch * (down ? edge : M);
   static_assert(2 * block <= Shape::shared_size);
-  const int rank = this_thread();
+  const int rank = int(threadIdx.x);
   if (rank < 32) wait_for_all(g.flags.final + (rank == 0 ? i_row : j_row) / edge, (last + 1) * Shape::shares);
   __syncthreads();  // it is final
   T *A = shared, *B = A + block;
@@ -292,7 +292,7 @@ __device__ __forceinline__ void take_tile(const Grid<T, down>& g, int i, int j, 
   using Stage = Layout<down, (down ? edge : depth) + Shape::template stage_pad<down>>;
   constexpr int block = Stage::pitch * (down ? depth : edge), stages = 6;
   static_assert(stages * 2 * block <= Shape::shared_size);
-  const int rank = this_thread(), warp = rank / 32, tiles = i == j ? j - 1 : j;  // to the left that are subtracted here
+  const int rank = int(threadIdx.x), warp = rank / 32, tiles = i == j ? j - 1 : j;  // to the left that are subtracted here
   const int last = at_once && tiles > 0 ? 1 : 0;
   GridProduct<T, edge, down> sum;
   load_product<T, down, edge>(g, sum, i * edge, j * edge);
@@ -526,7 +526,7 @@ __device__ __forceinline__ void take_squares(const Grid<T, down>& g, int t, T* s
 /// The same in tiles. Column j: first those that lead to the next diagonal tile, (j+2, j), (j+2, j+1), (j+2, j+2), then what lies
 /// below. Where there are blocks to spare, the last two of the former are cut in quarters.
 template <class T, bool down>
-__device__ __forceinline__ void take_tiles(const Grid<T, down>& g, int t, T* first_shared, T* first_inverses) {
+__device__ __forceinline__ void take_tiles(const Grid<T, down>& g, int t, T* shared, T* inverses) {
   using Shape = GridShape<T>;
   const int lane = t, tiles = g.tiles();
   const bool quarters = !is_complex<T> && tiles <= Shape::quarters;
@@ -536,18 +536,12 @@ __device__ __forceinline__ void take_tiles(const Grid<T, down>& g, int t, T* fir
   for (;; t = draw(g)) {
     while (j < tiles && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
     if (j >= tiles) return;
-    // Values that the compiler does not know: it would compute all that follows from them ahead and keep it in local
-    // memory, which every look at a flag drops from the cache.
-    int none = 0;
-    Grid<T, down> here = g;
-    if constexpr (!is_complex<T>) asm volatile("" : "+r"(none), "+l"(here.stride));
-    T *shared = first_shared + none, *inverses = first_inverses + none;
     const int place = t - before, lower = place - leading(j);
     if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, Shape::edge, j * Shape::edge);
     if (quarters && place > 0 && lower < 0) {
-      if constexpr (!is_complex<T>) take_quarter(here, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
+      if constexpr (!is_complex<T>) take_quarter(g, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
     } else {
-      take_tile(here, lower < 0 ? j + 2 : j + 3 + lower, lower < 0 ? j + place : j, quarters, shared, inverses);
+      take_tile(g, lower < 0 ? j + 2 : j + 3 + lower, lower < 0 ? j + place : j, quarters, shared, inverses);
     }
     if (threadIdx.x == 0) g.mark_end(tiles + t);
   }
