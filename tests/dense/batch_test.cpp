@@ -178,6 +178,28 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
         }
 }
 
+// As blocks of larger matrices: columns lie far apart, and what is below belongs to others.
+TYPED_TEST(Batch, FactorsBlocksOfLargerMatrices) {
+  for (Uplo uplo : both_uplos) {
+    for (index_t n : {15, 27, 63, 108, 126, 168, 300}) {
+      if (n > 100 && !on_cuda()) continue;
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
+      Items<TypeParam> A;
+      for (index_t i = 0; i < 37; ++i)
+        A.push_back(random_spd<TypeParam>(this->random, i == 0 ? n : this->random.integer(1, n), 60 + 7 * i));
+      expect_right(uplo, A, factor_cholesky(this->q, Kind::Ragged, uplo, A));
+    }
+    for (index_t n : {126, 147, 294, 400}) {
+      if (!on_cuda()) continue;
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " one of n=" << n);
+      const auto A = random_spd<TypeParam>(this->random, n, 1071);
+      const auto L = factor_cholesky(this->q, uplo, A);
+      EXPECT_EQ(L.info, 0);
+      EXPECT_LT(cholesky_ratio(A, L.F, uplo), threshold);
+    }
+  }
+}
+
 // Up to order 64 each size has its own way, and a launch takes chunks of 32 items.
 TYPED_TEST(Batch, RaggedItemsShareALaunch) {
   for (Uplo uplo : both_uplos)
@@ -189,6 +211,20 @@ TYPED_TEST(Batch, RaggedItemsShareALaunch) {
         expect_right(uplo, A, L);
         if (on_cuda()) { EXPECT_EQ(L.path, "mixed"); }
       }
+}
+
+// However many of a chunk go alone, in pairs and in fours, each is taken: the numbers of warps are rounded up.
+TYPED_TEST(Batch, RaggedItemsOfEveryMixtureAreTaken) {
+  for (Uplo uplo : both_uplos)
+    for (index_t large : {12, 20, 40})
+      for (index_t others = 0; others <= 5; ++others)
+        for (index_t small : {3, 12}) {
+          SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << others << " of " << small << " among " << large);
+          Items<TypeParam> A;
+          for (index_t i = 0; i < 3 * 32; ++i)
+            A.push_back(random_spd<TypeParam>(this->random, i % 32 < others ? small : large));
+          expect_right(uplo, A, factor_cholesky(this->q, Kind::Ragged, uplo, A));
+        }
 }
 
 // Who takes an item does not depend on which others fail, nor on when that is known.

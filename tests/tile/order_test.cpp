@@ -1,6 +1,6 @@
 // The order of squares in the persistent kernel, walked ticket by ticket: every piece comes once, and after whatever it
 // waits for. A kernel in which that is so cannot hang, however few of its blocks run.
-#include <cuda/kernels/order.hpp>
+#include <tile/order.hpp>
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace trifactor::cuda {
+namespace trifactor::tile {
 namespace {
 
 struct Walk {
@@ -79,4 +79,4 @@ TEST(SquareOrder, BandsThatAreManyPiecesBeginWhereOthersAre) {
 }
 
 }  // namespace
-}  // namespace trifactor::cuda
+}  // namespace trifactor::tile

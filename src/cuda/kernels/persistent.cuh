@@ -12,9 +12,11 @@
 
 #include <cuda/kernels/grid_tile.cuh>
 #include <cuda/kernels/launch.cuh>
-#include <cuda/kernels/order.hpp>
+#include <tile/order.hpp>
 
 namespace trifactor::cuda {
+
+using tile::Piece, tile::SquareOrder;
 
 /// Part b of the factored diagonal tile k goes to global memory and is made known. By one warp.
 template <class T, bool down>

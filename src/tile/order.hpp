@@ -3,7 +3,7 @@
 
 #include <core/scalar.hpp>
 
-namespace trifactor::cuda {
+namespace trifactor::tile {
 
 using namespace core;
 
@@ -62,4 +62,4 @@ struct SquareOrder {
   }
 };
 
-}  // namespace trifactor::cuda
+}  // namespace trifactor::tile
