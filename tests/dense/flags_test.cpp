@@ -96,6 +96,7 @@ TYPED_TEST(Flags, PivotsBelowTheNormalNumbersArePositive) {
   EXPECT_EQ(result.F(79, 79), T(2));
 }
 
+#if TRIFACTOR_HAS_F64
 // Bands of columns of squares, and sums that begin in the middle, need matrices of some size: the factor by tiles is the measure.
 TEST(FlagsOfBands, GiveTheFactorOfTilesAndTheSameBitsAgain) {
   if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
@@ -123,6 +124,7 @@ TEST(FlagsOfBands, GiveTheFactorOfTilesAndTheSameBitsAgain) {
       }
     }
 }
+#endif
 
 }  // namespace
 }  // namespace trifactor::test
