@@ -612,8 +612,8 @@ __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles],
 // there before [it is factored] this column is solved [it is solved] and the next one is updated with it, the two
 // strips of the next diagonal tile first, for which the factoring warp waits.
 
-/// Barriers of some warps of a block: `threads` of them come. racecheck loses track of blocks that have such barriers: what
-/// it reports there lies on two sides of a __syncthreads().
+/// Barriers of some warps of a block: `threads` of them come. Since there are such, racecheck reports hazards in this file;
+/// those that were looked at lie on two sides of a __syncthreads().
 enum class Meeting { All, Diagonal, Workers };
 template <Meeting at>
 __device__ __forceinline__ void meet(int threads) {
