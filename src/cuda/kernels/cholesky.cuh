@@ -10,20 +10,16 @@
 
 namespace trifactor::cuda {
 
-/// The items of one block in turn, every gridDim.x-th. The last come first: those that were written last are still in
+/// The items of a block of one warp in turn, every gridDim.x-th. The last come first: those that were written last are still in
 /// the cache.
-template <int warps>
 class ItemTurn {
  public:
   __device__ explicit ItemTurn(index_t count) : end_(count) {}
   __device__ bool more() const { return at_ < end_; }
   __device__ index_t item() const { return end_ - 1 - at_; }
-  /// All threads of the block come here when they are done with an item; they leave together.
+  /// All lanes come here when they are done with an item; they leave together.
   __device__ void next() {
-    if constexpr (warps == 1)
-      __syncwarp();
-    else
-      __syncthreads();
+    __syncwarp();
     at_ += gridDim.x;
   }
 
@@ -116,7 +112,7 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
   assume<ragged, by_rows>(A);
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + TilesShape<T, most>::scratch;
-  for (ItemTurn<1> turn(A.count); turn.more();) {
+  for (ItemTurn turn(A.count); turn.more();) {
     const index_t b = turn.item();
     const bool own = wanted(A, b, info, resets);
     const int failed = own ? factor_tiles<most, by_rows, false>(afresh(A.item(b)), store, scratch, {}) : 0;
