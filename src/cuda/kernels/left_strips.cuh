@@ -1,0 +1,448 @@
+// What the warps of a block that factors from the left work with: tiles in shared memory, shapes, and strips of 16 rows of a
+// block column in registers.
+#pragma once
+
+#include <cuda/kernels/async.cuh>
+#include <cuda/kernels/left_diagonal.cuh>
+#include <cuda/kernels/resident.cuh>
+
+namespace trifactor::cuda {
+
+/// A 32 x 32 part of the factor that stays in shared memory. What a lane has of a tile of the tensor cores lies
+/// together, 16 bytes of it, and the 16 bytes of the lanes follow each other: operands are read by vectors, nothing is
+/// padded, and no banks meet.
+template <class T>
+struct KeptTile {
+  static constexpr int edge = 32, size = edge * edge;
+  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;
+  /// From a lane's first entry to that of rows 8 `eight` and columns 4 `four` further down and right.
+  __device__ static constexpr int offset(int eight, int four) {
+    return vector == 4   ? (four / 2 * 2 + eight / 2) * 128 + eight % 2 * 2 + four % 2
+           : vector == 2 ? (four / 2 * 4 + eight) * 64 + four % 2
+                         : (four * 4 + eight) * 32;
+  }
+  /// Where a lane's entries begin.
+  __device__ static int place(const TilePlace& of) {
+    return vector * (of.g % 4 * 8 + of.g / 4 * 4 + (of.t ^ of.g % 4));
+  }
+};
+/// One that is copied from global memory, by columns, which are shifted so that no two of the lanes that read an
+/// operand meet in a bank.
+template <class T>
+struct CopiedTile {
+  static constexpr int edge = 32, vector = 1;
+  static constexpr int four = sizeof(T) == 8 ? 144 : sizeof(T) == 4 ? 160 : 136;  // entries of four columns
+  static constexpr int size = edge / 4 * four;
+  __device__ static constexpr int offset(int eight, int fours) { return fours * four + 8 * eight; }
+  /// Of columns 0 to 3.
+  __device__ static int column(int k) {
+    return sizeof(T) == 8 ? 32 * k + (k & 1) * 2 + (k >> 1) * 8 : sizeof(T) == 4 ? 40 * k : 34 * k;
+  }
+  __device__ static int place(const TilePlace& of) { return column(of.t) + of.g; }
+};
+/// Tile u of the 16 rows of which the lane's entries begin at p, and back.
+template <template <class> class Layout, class T>
+__device__ __forceinline__ TensorEntries<T> get_tile(const T* p, int u) {
+  constexpr int vector = Layout<T>::vector;
+  TensorEntries<T> c;
+#pragma unroll
+  for (int e = 0; e < 4; e += vector) {
+    const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(p + Layout<T>::offset(e / 2, 2 * u + e % 2));
+#pragma unroll
+    for (int i = 0; i < vector; ++i) c.set(e + i, v.v[i]);
+  }
+  return c;
+}
+template <template <class> class Layout, class T>
+__device__ __forceinline__ void put_tile(T* p, int u, const TensorEntries<T>& c) {
+  constexpr int vector = Layout<T>::vector;
+#pragma unroll
+  for (int e = 0; e < 4; e += vector) {
+    EntryVector<T, vector> v;
+#pragma unroll
+    for (int i = 0; i < vector; ++i) v.v[i] = c.get(e + i);
+    *reinterpret_cast<EntryVector<T, vector>*>(p + Layout<T>::offset(e / 2, 2 * u + e % 2)) = v;
+  }
+}
+/// Rows 8 j .. 8 j + 7 of the first eight columns as right operand.
+template <template <class> class Layout, class T>
+__device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
+  if constexpr (Layout<T>::vector == 1) {
+    return {{p[Layout<T>::offset(j, 0)], p[Layout<T>::offset(j, 1)]}};
+  } else {
+    constexpr int vector = Layout<T>::vector, eights = vector / 2;  // that one vector holds
+    const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(p + Layout<T>::offset(j / eights * eights, 0));
+    return {{v.v[j % eights * 2], v.v[j % eights * 2 + 1]}};
+  }
+}
+
+/// The shape of factor_left: 16 `strips` rows to each worker at once. `kept`: the factor stays in shared memory as far
+/// as it is still needed, `half` x `half` tiles of it; otherwise it is read from global memory. The last `late` rows of
+/// tiles of an item that is too large for that are read from global memory, too, until there is room.
+template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 1, int late_ = 0>
+struct Left {
+  static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32, tiles = nb / 8;
+  static constexpr int blocks = blocks_;  // on a multiprocessor
+  static constexpr int half = half_;
+  static constexpr int wide = wide_;  // diagonal tiles of a block column: the more, the less is read from global memory
+  static constexpr bool kept = half > 0;
+  static constexpr int workers = warps - 1;
+  // Products of doubles on the tensor cores hold up other arithmetic of doubles in their quarter of a multiprocessor
+  // tenfold: workers that share a quarter with the warp that factors come last, and update where there is no other way.
+  static constexpr bool apart = kept && sizeof(Real<T>) == 8;
+  static constexpr int updaters = apart ? warps - (warps + 3) / 4 : workers;
+  static constexpr int chunk = 16 * workers * strips;
+  static constexpr int late = late_, first_late = late ? 2 * nb * half : 1 << 30;
+  static constexpr int most = kept ? min((2 * half + late) * nb, chunk + nb) : 1 << 30;  // the largest order
+  static constexpr int ahead = sizeof(T) * strips * wide <= 8 ? 4 : 2;  // steps of 8 columns that are loaded ahead
+  // Steps of 8 columns that are unrolled; of more, so many doubles are loaded ahead that they are spilled.
+  static constexpr int together = sizeof(Real<T>) == 8 ? 2 : 4;
+  static constexpr int ring = 3 * wide;  // tiles of right operands that are on their way, or in use
+  static constexpr int slabs = kept ? max(half * half, (2 * half + late) * late) : ring + wide - 1;
+  static constexpr int pitch = nb + column_pad<T>;
+  static constexpr int slab = kept ? KeptTile<T>::size : CopiedTile<T>::size;
+  static constexpr int diagonals = kept ? 1 : wide;  // that are held at once
+  static constexpr int entries =
+      slabs * slab + (diagonals + 1) * nb * pitch + diagonals * (nb / 8) * Corner<T>::size + nb;
+  static constexpr std::size_t bytes = entries * sizeof(T) + 16;
+  /// Where tile (i, k) of the factor is kept; its place is taken by another when block row i is done.
+  __device__ static int slot(int i, int k) {
+    if (late > 0 && i >= 2 * half) return ((i - 2 * half) * (2 * half + late) + k) * KeptTile<T>::size;
+    const int u = i < half ? k : k < half ? i - half : k - half, v = i < half ? i : k < half ? k : i - half;
+    return (u * half + v) * KeptTile<T>::size;
+  }
+};
+
+/// Which shapes take items of which order, and up to which the factor is kept. H200, 2026-11-15, ms for 10,000 items,
+/// 1,000 from 300 on. Double at 128: three blocks of four warps 0.873, four 0.908. At 256: 12 warps with 168 registers
+/// 3.93, 16 with 128 4.45. At 512: two blocks of six warps, block columns of 64, 2.70; of 32 2.81; one block of eight
+/// warps with two strips each 2.95; two of five warps 2.93.
+template <class T>
+struct LeftShapes {
+  static constexpr int most = 384;
+  using Up128 = Left<T, 4, 2, 3, 2>;
+  using Up256 = Left<T, 12, 2, 1, 4>;
+  using Up384 = Left<T, 12, 2, 1, 5, 1, 2>;
+  using Up512 = Up384;
+  using Beyond = Left<T, 6, 1, 2, 0, 2>;
+};
+/// At 128: four blocks 0.522, five 0.574.
+template <>
+struct LeftShapes<float> {
+  static constexpr int most = 512;
+  using Up128 = Left<float, 4, 2, 4, 2>;
+  using Up256 = Left<float, 8, 2, 2, 4>;
+  using Up384 = Left<float, 12, 2, 1, 6>;
+  using Up512 = Left<float, 16, 2, 1, 7, 1, 2>;
+  using Beyond = Left<float, 8, 1, 2, 0, 2>;
+};
+template <>  // starting values, not measured
+struct LeftShapes<Complex<float>> {
+  static constexpr int most = 256;
+  using Up128 = Left<Complex<float>, 4, 2, 3, 2>;
+  using Up256 = Left<Complex<float>, 8, 1, 2, 0>;
+  using Up384 = Up256;
+  using Up512 = Up256;
+  using Beyond = Up256;
+};
+template <>  // likewise
+struct LeftShapes<Complex<double>> {
+  static constexpr int most = 256;
+  using Up128 = Left<Complex<double>, 8, 1, 1, 2>;
+  using Up256 = Left<Complex<double>, 8, 1, 1, 0>;
+  using Up384 = Up256;
+  using Up512 = Up256;
+  using Beyond = Up256;
+};
+
+/// Brings tiles of the rows of A from r0 on to shared memory by one warp, one after the other from the left. Rows
+/// beyond the last are copies of it: what comes of them is not used.
+template <class T>
+class TileCopy {
+ public:
+  __device__ __forceinline__ TileCopy(const Tile<T>& A, int r0) : down_(A.row_stride == 1) {
+    const int lane = int(threadIdx.x) % 32;
+    last_ = int(A.rows) - 1 - r0;
+    from_ = &A(r0 + (down_ ? min(lane, last_) : 0), down_ ? 0 : lane);
+    step_ = down_ ? A.col_stride : A.row_stride;
+    at_ = down_ ? lane : lane / 4 * CopiedTile<T>::four + CopiedTile<T>::column(lane % 4);
+  }
+  /// Starts to copy the next tile.
+  __device__ __forceinline__ void next(T* tile) {
+    const unsigned to = shared_address(tile + at_);
+    constexpr int edge = CopiedTile<T>::edge, at_once = 8;
+    const T* p = from_;
+    if (down_) {
+#pragma unroll 1
+      for (int k = 0; k < edge; k += at_once)
+#pragma unroll
+        for (int i = 0; i < at_once; ++i, p += step_) {
+          const int column = (k + i) / 4 * CopiedTile<T>::four + CopiedTile<T>::column(i % 4);
+          copy_async<int(sizeof(T))>(to + unsigned(column * int(sizeof(T))), p);
+        }
+      from_ = p;
+    } else {
+#pragma unroll 1
+      for (int r = 0; r < edge; r += at_once)
+#pragma unroll
+        for (int i = 0; i < at_once; ++i) {
+          copy_async<int(sizeof(T))>(to + unsigned((r + i) * int(sizeof(T))), p);
+          if (r + i < last_) p += step_;
+        }
+      from_ += edge;
+    }
+  }
+
+ private:
+  const T* from_;
+  index_t step_;
+  bool down_;
+  int last_, at_;
+};
+
+/// Asks for the lines of columns k0 .. k0 + 31, from row k0 on, ahead of their use; by one warp.
+template <class T>
+__device__ __forceinline__ void prefetch_columns(const Tile<T>& A, int k0) {
+  const int lane = int(threadIdx.x) % 32, n = int(A.rows), line = 128 / int(sizeof(T));
+  const auto fetch = [](const T* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); };
+  if (A.row_stride == 1) {
+    if (k0 + lane < n)
+#pragma unroll 1
+      for (int r = k0; r < n + line; r += line) fetch(&A(min(r, n - 1), k0 + lane));
+  } else {
+#pragma unroll 1
+    for (int r = k0 + lane; r < n; r += 32)
+#pragma unroll 1
+      for (int k = k0; k < min(r, k0 + 31) + line; k += line) fetch(&A(r, min(k, min(r, k0 + 31))));
+  }
+}
+
+/// What the block of factor_left shares, found anew by every function so that all know it as shared memory.
+template <class T, class Shape>
+struct LeftShared {
+  __device__ static T* tiles() {  // operands
+    extern __shared__ __align__(16) unsigned char raw[];
+    return reinterpret_cast<T*>(raw);
+  }
+  /// The diagonal tile at k0; of a wide block column there are several. (nb, nb)
+  __device__ static T* diagonal(int k0) {
+    return tiles() + Shape::slabs * Shape::slab + k0 / Shape::nb % Shape::diagonals * (Shape::nb * Shape::pitch);
+  }
+  __device__ static T* given() {  // it, before it is factored
+    return diagonal(0) + Shape::diagonals * Shape::nb * Shape::pitch;
+  }
+  /// Of the diagonal blocks of the tile, likewise.
+  __device__ static T* inverses(int k0) {
+    return given() + Shape::nb * Shape::pitch + k0 / Shape::nb % Shape::diagonals * (Shape::nb / 8 * Corner<T>::size);
+  }
+  __device__ static T* scales() { return inverses(0) + Shape::diagonals * (Shape::nb / 8) * Corner<T>::size; }
+  /// The second half of the first diagonal tiles of a wide block column, below the diagonal.
+  __device__ static T* between() { return tiles() + Shape::ring * CopiedTile<T>::size; }
+  /// Of the latest diagonal tile: 0, or the order of the minor that failed.
+  __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scales() + Shape::nb); }
+};
+
+/// Factors the diagonal tile at k0 by one warp, with care where it is wanted.
+template <class T, class Shape>
+__device__ __forceinline__ void factor_diagonal(int n, int k0) {
+  using Shared = LeftShared<T, Shape>;
+  constexpr int nb = Shape::nb, pitch = Shape::pitch;
+  T* const L = Shared::diagonal(k0);
+  const int order = min(nb, n - k0), lane = int(threadIdx.x) % 32;
+  int failed = factor_tile<false, pitch>(L, order, Shared::scales(), Shared::inverses(k0));
+  if (failed < 0) {
+    for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::given()[k * pitch + lane];
+    __syncwarp();  // it is as it was
+    failed = factor_tile_carefully<T, pitch>(L, order, Shared::scales(), Shared::inverses(k0));
+  }
+  if (lane == 0) Shared::status() = failed > 0 ? k0 + failed : 0;
+}
+/// Writes the factored diagonal tile to A by one warp.
+template <class T, class Shape>
+__device__ __forceinline__ void write_diagonal(const Tile<T>& A, int k0) {
+  constexpr int nb = Shape::nb, pitch = Shape::pitch, at_once = 8;
+  const int order = min(nb, int(A.rows) - k0), lane = int(threadIdx.x) % 32;
+  const bool down = A.row_stride == 1;
+  T* p = &A(k0 + (down ? lane : 0), k0 + (down ? 0 : lane));
+  const T* q = LeftShared<T, Shape>::diagonal(k0) + (down ? lane : lane * pitch);
+  const index_t step = down ? A.col_stride : A.row_stride;
+  const int begin = down ? 0 : lane, count = lane < order ? (down ? lane + 1 : order - lane) : 0,
+            along = down ? pitch : 1;
+#pragma unroll 1
+  for (int t = 0; t < nb; t += at_once) {
+    T v[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i, q += along) v[i] = *q;
+#pragma unroll
+    for (int i = 0; i < at_once; ++i, p += step)
+      if (unsigned(t + i - begin) < unsigned(count)) *p = v[i];
+  }
+}
+
+/// c -= left right^H, 32 columns deep: c(s, j) are `count` tiles of `active` strips, left(u, v, s) columns 8 u .. 8 u +
+/// 7 of the strips, and done(u, v) is called when these are not wanted any more; v is u modulo `together`, a constant.
+template <template <class> class Layout, int active, int count, int together = 4, class T, class Entries, class LeftOf,
+          class Done>
+__device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf left, Done done) {
+  constexpr int steps = Layout<T>::edge / 8, eight = Layout<T>::offset(0, 2);
+  const auto steps_of = [&](auto f) TF_INLINE_LAMBDA {
+    if constexpr (together == steps) {
+#pragma unroll
+      for (int u = 0; u < steps; ++u) f(u, u, right + u * eight);
+    } else {
+#pragma unroll 1
+      for (int u = 0; u < steps; u += together)
+#pragma unroll
+        for (int v = 0; v < together; ++v) f(u + v, v, right + u * eight + v * eight);
+    }
+  };
+#if TRIFACTOR_TENSOR
+  if constexpr (std::is_same_v<T, float>) {
+    float part[active][count][4];  // sums are cut off, not rounded, inside the tensor cores: they are added up outside
+#pragma unroll
+    for (int i = 0; i < active * count * 4; ++i) part[i / (4 * count)][i / 4 % count][i % 4] = 0;
+    steps_of([&](int u, int v, const T* b) TF_INLINE_LAMBDA {
+      unsigned high[active][2][2], low[active][2][2];
+#pragma unroll
+      for (int s = 0; s < active; ++s) {
+        const LeftPart<T> all = left(u, v, s);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const TwoParts x(all.v[i / 2][i % 2]);
+          high[s][i / 2][i % 2] = x.high, low[s][i / 2][i % 2] = x.low;
+        }
+      }
+      done(u, v);
+#pragma unroll
+      for (int j = 0; j < count; ++j) {
+        const RightPart<T> y = right_part<Layout>(b + j / 4 * Layout<T>::size, j % 4);
+        const TwoParts y0(y.v[0]), y1(y.v[1]);
+        const unsigned high_b[2] = {y0.high, y1.high}, low_b[2] = {y0.low, y1.low};
+#pragma unroll
+        for (int s = 0; s < active; ++s) {
+          mma8_tf32(part[s][j], low[s], high_b);
+          mma8_tf32(part[s][j], high[s], low_b);
+          mma8_tf32(part[s][j], high[s], high_b);
+        }
+      }
+    });
+#pragma unroll
+    for (int i = 0; i < active * count * 4; ++i)
+      c(i / (4 * count), i / 4 % count).re[i % 4] -= part[i / (4 * count)][i / 4 % count][i % 4];
+  } else
+#endif
+  {
+    steps_of([&](int u, int v, const T* b) TF_INLINE_LAMBDA {
+      LeftPart<T> all[active];
+#pragma unroll
+      for (int s = 0; s < active; ++s) all[s] = left(u, v, s);
+#pragma unroll
+      for (int j = 0; j < count; ++j) {
+        const RightPart<T> y = right_part<Layout>(b + j / 4 * Layout<T>::size, j % 4);
+#pragma unroll
+        for (int s = 0; s < active; ++s) subtract_product(c(s, j), all[s], y);
+      }
+      done(u, v);
+    });
+  }
+}
+
+/// 16 rows of a block column in the registers of a warp.
+template <class T>
+struct Strip {
+  static constexpr int tiles = 4;
+  /// How far from the first entry of A a lane's rows meet column k0; not pointers, which would lose their address
+  /// space. Rows beyond the last are copies of it when they are read.
+  index_t at[2];
+  __device__ __forceinline__ void find(const Tile<T>& A, int row, int k0, const TilePlace& place) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+      at[h] = min(row + place.g + 8 * h, int(A.rows) - 1) * A.row_stride + (k0 + place.t) * A.col_stride;
+  }
+  /// c := what is in A, `on` entries from there; the identity outside of the triangle.
+  __device__ __forceinline__ void load(TensorEntries<T> (&c)[tiles], const T* A, int n, int row, int k0, index_t half,
+                                       index_t on, const TilePlace& place) const {
+    if (k0 + 8 * tiles <= row) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const T* p = A + at[h] + on;
+#pragma unroll
+        for (int j = 0; j < 2 * tiles; ++j, p += half) c[j / 2].set(2 * h + j % 2, *p);
+      }
+    } else {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const T* p = A + at[h] + on;
+        const int r = row + place.g + 8 * h;
+#pragma unroll
+        for (int j = 0; j < 2 * tiles; ++j, p += half) {
+          const int column = k0 + 4 * j + place.t;
+          T v = T(r == column ? 1 : 0);
+          if (column <= r && r < n) v = *p;
+          c[j / 2].set(2 * h + j % 2, v);
+        }
+      }
+    }
+  }
+};
+/// The rows of a strip that belong to the diagonal tile go to the warp that factors it.
+template <class T, class Shape>
+__device__ __forceinline__ void put_diagonal(const TensorEntries<T> (&c)[Shape::tiles], int k0, int row,
+                                             const TilePlace& place) {
+  using Shared = LeftShared<T, Shape>;
+  const int at = place.t * Shape::pitch + row - k0 + place.g;
+  T *const L = Shared::diagonal(k0) + at, *const given = Shared::given() + at;
+#pragma unroll
+  for (int i = 0; i < 4 * Shape::tiles; ++i) {
+    const int to = (i / 4 * 8 + i % 2 * 4) * Shape::pitch + i / 2 % 2 * 8;
+    L[to] = given[to] = c[i / 4].get(i % 4);
+  }
+}
+/// Writes tiles of a strip to A, one after the other from column k0 on.
+template <class T>
+class StripWriter {
+ public:
+  __device__ __forceinline__ StripWriter(const Tile<T>& A, int row, int k0, const TilePlace& place)
+      : A_(A.data), four_(4 * A.col_stride), left_(int(A.rows) - row - place.g) {
+    at_[0] = (row + place.g) * A.row_stride + (k0 + place.t) * A.col_stride;
+    at_[1] = at_[0] + 8 * A.row_stride;
+  }
+  __device__ __forceinline__ void next(const TensorEntries<T>& x) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      if (e / 2 * 8 < left_) A_[at_[e / 2]] = x.get(e);
+      at_[e / 2] += four_;
+    }
+  }
+
+ private:
+  T* A_;
+  index_t at_[2], four_;
+  int left_;  // rows from the lane's first on
+};
+/// c := c L^-H for the diagonal tile L; to A, and to `kept` if wanted. Without a branch, which would keep apart what
+/// can be done side by side.
+template <class Shape, template <class> class Layout, class T>
+__device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0, int row,
+                                            bool keeps, T* kept, const TilePlace& place) {
+  using Shared = LeftShared<T, Shape>;
+  constexpr int tiles = Shape::tiles, pitch = Shape::pitch;
+  const T* const L = Shared::diagonal(k0) + place.t * pitch + place.g;
+  const T* const inverses = Shared::inverses(k0) + place.t * Corner<T>::pitch + place.g;
+  StripWriter<T> writer(A, row, k0, place);
+#pragma unroll
+  for (int p = 0; p < tiles; ++p) {
+    const T* const V = inverses + p * Corner<T>::size;
+    const RightPart<T> negative{{-conj(V[0]), -conj(V[4 * Corner<T>::pitch])}};
+    const TensorEntries<T> x = c[p] = times_inverse(c[p], negative);
+    writer.next(x);
+    if (keeps) put_tile<Layout>(kept, p, x);
+#pragma unroll
+    for (int j = p + 1; j < tiles; ++j) {
+      const T* const B = L + 8 * p * pitch + 8 * j;
+      subtract_product(c[j], as_left(x), RightPart<T>{{B[0], B[4 * pitch]}});
+    }
+  }
+}
+
+}  // namespace trifactor::cuda
