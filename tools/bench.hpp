@@ -31,6 +31,7 @@ struct BenchOptions {
   std::vector<std::string> matrices;               // sparse ones: files or generated
   std::string ordering = "auto";                   // of those
   std::string kind = "strided", sizes = "fixed";   // of a batch; other sizes than fixed need kind ragged
+  index_t mean = 0;                                // of sizes that are a number
   index_t count = 10000;
   std::vector<std::string> tunings;  // of a preset, one after the other; else the one above
   double seconds = 2, energy = 0;    // to spend on a row; to watch the sensors
@@ -62,6 +63,7 @@ struct BatchPreset {
   index_t count = 0;  // unless --count says otherwise
   const char* method = "cholesky";
   const char* nrhs = "1";
+  const char* sizes = "";  // those of the kind
 };
 /// Throws InputError where there is no such.
 const BatchPreset& batch_preset(const std::string& name);

@@ -142,7 +142,8 @@ void print_json(const Row& r, bool ragged) {
               {"entries", or_null(r.entries)},
               {"factor_nonzeros", or_null(r.factor_nonzeros)}});
   if (ragged)
-    j.update({{"fixed_sum_seconds", or_null(r.fixed_sum_seconds)},
+    j.update({{"sizes", or_null(r.sizes)},
+              {"fixed_sum_seconds", or_null(r.fixed_sum_seconds)},
               {"fixed_ratio", or_null(quotient(r.fixed_sum_seconds, r.seconds))},
               {"largest_seconds", or_null(r.largest_seconds)}});
   j.update({{"seed", r.seed}, {"commit", TRIFACTOR_COMMIT}});
