@@ -115,6 +115,7 @@ void complete_modes(BenchOptions& o) {
 void complete_preset(Typed& typed) {
   if (typed.preset.empty()) return;
   const BatchPreset& preset = batch_preset(typed.preset);
+  typed.options.preset = typed.preset;
   typed.kind = preset.kind;
   typed.sizes = preset.sizes;
   typed.n = preset.n;
@@ -296,6 +297,7 @@ Row start_row(const Bench& bench, const char* scalar, index_t n) {
   row.machine = bench.machine;
   row.mode = o.mode;
   if (!o.tuning.empty()) row.tuning = o.tuning;
+  if (!o.preset.empty()) row.preset = o.preset;
   row.n = n;
   row.seed = o.seed;
   return row;

@@ -88,7 +88,7 @@ class Rows(BenchTest):
         rows = self.rows("batch", "--preset", "ib", "--count", "2")
         self.assertEqual(len({(row["n"], row["tuning"]) for row in rows}), 18)
         for row in rows:
-            self.assertEqual((row["kind"], row["count"]), ("strided", 2))
+            self.assertEqual((row["kind"], row["count"], row["preset"]), ("strided", 2, "ib"))
             self.assertEqual(row["bytes"] % (row["n"] * (row["n"] + 1) * 2), 0)
             self.assertAlmostEqual(row["part_of_copy"], row["bytes"] / row["seconds"] / row["copy_rate"], places=9)
         self.assertIn("of copy %", self.succeed("bench", "batch", *QUICK, "--scalar", self.scalar, "--n", "3", "--count", "9"))
