@@ -210,6 +210,13 @@ TYPED_TEST(Mistake, FactorSolveOfWhatDoesNotFit) {
                        {"cholesky_factor_solve", "Hybrid", "two calls"});
   this->expect_mistake([&] { lu_factor_solve(q, a, pivots, x, info, {.mode = Mode::Hybrid}); },
                        {"lu_factor_solve", "Hybrid", "two calls"});
+  const int* const odd_info = reinterpret_cast<int*>(reinterpret_cast<char*>(info) + 1);
+  real_t<T>* const log_det = reinterpret_cast<real_t<T>*>(a.data);
+  this->expect_mistake([&] { cholesky_solve(q, Uplo::Lower, a, x, odd_info); }, {"cholesky_solve", "info", "multiple"});
+  this->expect_mistake([&] { cholesky_inverse(q, Uplo::Lower, a, a, odd_info); }, {"cholesky_inverse", "info", "multiple"});
+  this->expect_mistake([&] { cholesky_log_det(q, Uplo::Lower, a, log_det, odd_info); }, {"cholesky_log_det", "info"});
+  this->expect_mistake([&] { lu_solve(q, Op::None, a, pivots, x, odd_info); }, {"lu_solve", "info", "multiple"});
+  this->expect_mistake([&] { lu_inverse(q, a, pivots, a, odd_info); }, {"lu_inverse", "info", "multiple"});
   double odd[2];
   double* const misaligned = reinterpret_cast<double*>(reinterpret_cast<char*>(odd) + 1);
   const CholeskyOptions shift{.shift_on_failure = {.tries = 1, .used = misaligned}};
