@@ -7,6 +7,7 @@ namespace trifactor::core {
 
 enum class Looking { Left, Right };
 enum class TileForm { Inclusive, Exclusive };
+enum class Schedule { Greedy, Lazy };
 
 struct CholeskyTuning {
   index_t whole = 64;         // up to this order an item is one engine operation: LAPACK, or one launch
@@ -26,6 +27,7 @@ struct CholeskyTuning {
   index_t ib = 32;
   index_t separate = 2147483647;  // strided batches: rank-k updates from this order on are an operation for each item
   Looking looking = Looking::Right;
+  Schedule schedule = Schedule::Greedy;   // ragged batches in steps: items begin together, or, lazy, to the right, end together
 };
 
 struct LuTuning {
