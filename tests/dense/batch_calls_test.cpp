@@ -315,7 +315,8 @@ TYPED_TEST(BatchCalls, SolvesByInvertedBlocksOfEveryOrder) {
         const auto A = this->items(kind, 5, n);
         auto L = factor_cholesky(this->q, kind, uplo, A);
         L.info[2] = 1;  // as if item 2 had failed
-        for (const char* tuning : {"tri_nb=0", "tri_nb=16", "tri_nb=32 nb=64", "tri_nb=64"})
+        for (const char* tuning : {"tri_nb=0", "tri_nb=16", "tri_nb=32 nb=64", "tri_nb=64"}) {
+          if (tuning[7] > '1' && !on_cuda()) continue;  // the host has one way
           for (index_t columns : {9, 40}) {
             SCOPED_TRACE(::testing::Message()
                          << name(kind) << ' ' << name(uplo) << " n=" << n << " rhs=" << columns << ' ' << tuning);
@@ -329,6 +330,7 @@ TYPED_TEST(BatchCalls, SolvesByInvertedBlocksOfEveryOrder) {
               else
                 EXPECT_LT(solve_ratio(Op::None, A[i], X[i], B[i]), threshold) << "item " << i;
           }
+        }
       }
 }
 

@@ -251,6 +251,7 @@ __device__ __forceinline__ void factor_diagonal(int n, int k0) {
   const int order = min(nb, n - k0), lane = int(threadIdx.x) % 32;
   int failed = factor_tile<false, pitch>(L, order, Shared::scales(), Shared::inverses(k0));
   if (failed < 0) {
+    __syncwarp();  // nobody reads it any more
     for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::given()[k * pitch + lane];
     __syncwarp();  // it is as it was
     failed = factor_tile_carefully<T, pitch>(L, order, Shared::scales(), Shared::inverses(k0));
