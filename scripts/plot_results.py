@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Draws the rows of bench/results/*.jsonl: Gflop/s over n, from zero to peak, a line for each mode and peer.
+"""Draws the rows of bench/results/*.jsonl over n, from zero to peak, a line for each mode and peer.
 
     scripts/plot_results.py                              # every picture that the rows give, into docs/pictures
     scripts/plot_results.py rows.jsonl --peak f64=67000  # these rows, with the line of the machine's peak
 
 One picture for each machine, operation and scalar: cholesky-f64-nvidia-h200.svg. Where a point was measured several
-times the last row counts. Updates are drawn over nb, one picture for each n.
+times the last row counts. Updates are drawn over nb, one picture for each n. Batches have several: Gflop/s and the part of the
+speed of a copy, for Cholesky of one size, ragged, LU and the others, and one for each preset, with a line for each setting.
 """
 import argparse
 import collections
@@ -49,28 +50,65 @@ def line_name(row):
     return name
 
 
+Picture = collections.namedtuple("Picture", "op detail scalar machine unit", defaults=["Gflop/s"])
+OF_COPY = "% of a copy's speed"
+
+
+def batch_points(row):
+    """(detail, unit, line, y) for what a row of a batch adds to pictures."""
+    if row.get("preset") and row["tuning"]:
+        yield row["preset"], "Gflop/s", row["tuning"], row["gflops"]
+        return
+    ragged = row["kind"] == "ragged"
+    if row["tuning"] or row["kind"] == "pointers" or row.get("sizes", "uniform") not in ("uniform", None) or row["count"] == 10001:
+        return                                        # a trial, or one item among others
+    detail = "ragged" if ragged else row["method"] or ""
+    name = "trifactor" if ragged else f"trifactor, {row['count']:,} items"
+    yield detail, "Gflop/s", name, row["gflops"]
+    if row.get("part_of_copy"):
+        yield detail, OF_COPY, name, 100 * row["part_of_copy"]
+    if row.get("fixed_ratio"):
+        yield detail, "Gflop/s", "sum of fixed sizes", row["gflops"] / row["fixed_ratio"]
+    if row.get("peer_seconds") and not ragged:
+        name = f"{row['peer']}, {row['count']:,} items"
+        yield detail, "Gflop/s", name, row["gflops"] / row["ratio"]
+        if row.get("part_of_copy"):
+            yield detail, OF_COPY, name, 100 * row["part_of_copy"] / row["ratio"]
+
+
+def by_own_words(lines):
+    """Lines that are named by their tuning, under the words that no other has, or at least not all others."""
+    if not all("=" in name for name in lines):
+        return lines
+    having = collections.Counter(word for name in lines for word in name.split())
+    def own(name, most):
+        return " ".join(word for word in name.split() if having[word] <= most)
+    return {own(name, 1) or own(name, len(lines) - 1) or "without": line for name, line in lines.items()}
+
+
 def pictures(rows):
-    """{picture: {line: {x: Gflop/s}}}, where a picture is (operation, scalar, machine, n of an update or None)."""
+    """{Picture: {line: {x: y}}}"""
     found = collections.defaultdict(lambda: collections.defaultdict(dict))
     for row in rows:
         if row.get("uplo") == "upper" or row.get("first") is not None:
             continue                                  # both triangles cost the same; single steps are no curve
+        op, scalar, machine = row["op"], row["scalar"], row["machine"]
+        if op == "batch":
+            for detail, unit, line, y in batch_points(row):
+                found[Picture(op, detail, scalar, machine, unit)][line][row["n"]] = y
+            continue
         if row["mode"] == "auto" and row.get("tuning"):
             continue                                  # a trial
         if row.get("form") == "exclusive" and row["leaf"] < row["n"]:
             continue                                  # tiles are drawn halved, or in steps, not both
-        machine = row["machine"]
-        if row["op"] == "update":
-            picture, x = (row["op"], row["scalar"], machine, row["n"]), row["nb"]
-        else:
-            picture, x = (row["op"], row["scalar"], machine, None), row["n"]
+        picture, x = Picture(op, str(row["n"]) if op == "update" else "", scalar, machine), row["nb" if op == "update" else "n"]
         found[picture][line_name(row)][x] = row["gflops"]
         if row.get("peer") and row.get("peer_seconds"):
             name = row["peer"]
-            if row["op"] == "solve":
+            if op == "solve":
                 name += line_name(row)[line_name(row).index(","):]
             found[picture][name].setdefault(x, row["gflops"] * row["seconds"] / row["peer_seconds"])
-    return found
+    return {picture: by_own_words(lines) for picture, lines in found.items()}
 
 
 def round_up(value):
@@ -128,16 +166,20 @@ def apart(places, distance):
 
 
 def draw(picture, lines, peak):
-    op, scalar, machine, order = picture
-    across = "nb" if op == "update" else "n"
-    of_order = f" of order {order}" if order else ""
-    svg = Svg(f"{op} {scalar}{of_order} on {machine}")
+    op, detail, scalar, machine, unit = picture
+    across = "nb" if op == "update" else "largest n" if detail in ("ragged", "schedule") else "n"
+    what = f"{op} of order {detail}" if op == "update" else " ".join(filter(None, (op, detail)))
+    svg = Svg(f"{what} {scalar} on {machine}")
+    if unit == OF_COPY:
+        peak = 100
     xs = sorted({x for line in lines.values() for x in line})
     highest = max(max(line.values()) for line in lines.values())
     top, step = round_up(max(highest, peak or 0))
     if peak and peak >= highest:
         top = peak                                    # the upper edge is the peak
-    unit, scale = ("Tflop/s", 1e-3) if top >= 2000 else ("Gflop/s", 1)
+    scale = 1
+    if unit == "Gflop/s" and top >= 2000:
+        unit, scale = "Tflop/s", 1e-3
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     wide = xs[-1] > 20 * xs[0]                        # then every doubling takes the same space
     place = (lambda x: math.log2(x / xs[0])) if wide else (lambda x: x)
@@ -154,9 +196,9 @@ def draw(picture, lines, peak):
             svg.text(place_x(x), bottom + 18, number(x) if x < 100000 else str(x), "middle")
             last = place_x(x)
     svg.text((LEFT + right) / 2, HEIGHT - 14, across + (", every doubling as wide" if wide else ""), "middle")
-    svg.text(LEFT, TOP - 10, unit, "middle")
-    svg.text((LEFT + right) / 2, 20, f"{op}{of_order}, {scalar}, {machine}", "middle", ' font-size="14"')
-    if peak:
+    svg.text(8, TOP - 10, unit) if unit == OF_COPY else svg.text(LEFT, TOP - 10, unit, "middle")
+    svg.text((LEFT + right) / 2, 20, f"{what}, {scalar}, {machine}", "middle", ' font-size="14"')
+    if peak and unit != OF_COPY:
         svg.line(LEFT, place_y(peak), right, place_y(peak), "#999", ' stroke-dasharray="2 3"')
         svg.text(right - 4, place_y(peak) - 4, f"peak {number(peak * scale)}", "end", ' fill="#777"')
 
@@ -174,8 +216,9 @@ def draw(picture, lines, peak):
 
 
 def file_name(picture):
-    op, scalar, machine, order = picture
-    words = [op, scalar] + ([str(order)] if order else []) + [machine.split(",")[0]]
+    words = [picture.op] + ["copy"] * (picture.unit == OF_COPY) + [picture.detail, picture.scalar, picture.machine.split(",")[0]]
+    if picture.op == "update":
+        words = [picture.op, picture.scalar, picture.detail, picture.machine.split(",")[0]]
     return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-") + ".svg"
 
 
@@ -183,7 +226,7 @@ def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", help="rows of trifactor bench --json [bench/results/*.jsonl]")
     parser.add_argument("--output", default=ROOT / "docs" / "pictures", type=pathlib.Path)
-    parser.add_argument("--op", default="cholesky,update,tile", help="operations to draw [%(default)s]")
+    parser.add_argument("--op", default="cholesky,update,tile,batch", help="operations to draw [%(default)s]")
     parser.add_argument("--peak", action="append", default=[], help="scalar=Gflop/s, such as f64=67000")
     parser.add_argument("--least", type=int, default=3, help="points that a line must have [%(default)s]")
     parser.add_argument("--self-test", action="store_true", help="draw rows made up for it, and check the pictures")
@@ -199,10 +242,10 @@ def main(arguments):
     options.output.mkdir(parents=True, exist_ok=True)
     for picture, lines in pictures(read_rows(files)).items():
         lines = {name: line for name, line in lines.items() if len(line) >= options.least}
-        if picture[0] not in options.op.split(",") or not lines:
+        if picture.op not in options.op.split(",") or not lines:
             continue
         target = options.output / file_name(picture)
-        target.write_text(draw(picture, lines, peaks.get(picture[1])))
+        target.write_text(draw(picture, lines, peaks.get(picture.scalar)))
         print(target)
     return 0
 
@@ -214,16 +257,27 @@ def self_test():
     rows += [{**row, "n": 200, "gflops": 30.0}, {**row, "n": 200, "gflops": 1e9, "uplo": "upper"}]
     rows += [{**row, "op": "update", "n": 512, "nb": nb, "looking": looking, "gflops": 1.5 * nb, "peer": None}
              for nb in (32, 64, 128) for looking in ("left", "right")]
+    batch = {**row, "op": "batch", "kind": "strided", "method": None, "count": 1000, "ratio": 2.0}
+    rows += [{**batch, "n": n, "gflops": n, "part_of_copy": 0.5, "peer": "cusolver"} for n in (4, 8, 16)]
+    rows += [{**batch, "n": n, "gflops": n, "preset": "ib", "tuning": f"whole=0 ib={ib}"} for n in (4, 8, 16) for ib in (1, 2)]
+    rows += [{**batch, "n": n, "gflops": n, "kind": "ragged", "sizes": sizes, "fixed_ratio": 0.5, "peer_seconds": None}
+             for n in (4, 8, 16) for sizes in ("uniform", "one-large")]
     found = pictures(rows)
-    cholesky = found["cholesky", "f64", "A & B, 2 threads", None]
-    ok = cholesky == {"trifactor": {100: 10, 200: 30, 400: 40}, "lapack": {100: 5, 200: 10, 400: 20}}
+    machine = "A & B, 2 threads"
+    cholesky = found["cholesky", "", "f64", machine, "Gflop/s"]
+    ok = found["batch", "", "f64", machine, OF_COPY] == {
+        "trifactor, 1,000 items": dict.fromkeys((4, 8, 16), 50), "cusolver, 1,000 items": dict.fromkeys((4, 8, 16), 25)}
+    ok = ok and found["batch", "ib", "f64", machine, "Gflop/s"] == {f"ib={ib}": {4: 4, 8: 8, 16: 16} for ib in (1, 2)}
+    ok = ok and found["batch", "ragged", "f64", machine, "Gflop/s"]["sum of fixed sizes"] == {4: 8, 8: 16, 16: 32}
+    ok = ok and cholesky == {"trifactor": {100: 10, 200: 30, 400: 40}, "lapack": {100: 5, 200: 10, 400: 20}}
     ok = ok and all(value <= round_up(value)[0] <= 2 * value for value in (0.3, 1, 7, 19, 20.1, 999, 43000))
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "rows.jsonl"
         file.write_text("\n".join(map(json.dumps, rows)))
         main([str(file), "--output", folder, "--peak", "f64=200"])
         drawn = sorted(p.name for p in pathlib.Path(folder).glob("*.svg"))
-        ok = ok and drawn == ["cholesky-f64-a-b.svg", "update-f64-512-a-b.svg"]
+        ok = ok and drawn == ["batch-copy-f64-a-b.svg", "batch-f64-a-b.svg", "batch-ib-f64-a-b.svg", "batch-ragged-f64-a-b.svg",
+                              "cholesky-f64-a-b.svg", "update-f64-512-a-b.svg"]
         for name in drawn:
             tree = xml.etree.ElementTree.parse(pathlib.Path(folder) / name)
             ok = ok and len(tree.findall("{http://www.w3.org/2000/svg}polyline")) == 2

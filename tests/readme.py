@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What README.md shows works: C++ blocks with a main() compile, link and run, and so do the trifactor commands.
+"""What README.md shows works: C++ blocks with a main() compile, link and run, the others compile one after the other in one
+function, and the trifactor commands run.
 
 Usage: readme.py SOURCE BUILD CXX
 """
@@ -15,11 +16,18 @@ FILES = {
     "A.mtx": "%%MatrixMarket matrix array real symmetric\n2 2\n4\n2\n3\n",
     "b.mtx": "%%MatrixMarket matrix array real general\n2 1\n2\n3\n",
 }
+# What the blocks without a main() take for granted.
+GIVEN = """#include <trifactor/trifactor.hpp>
+void given(const int64_t n, const int64_t* start, const int64_t* row, const std::vector<double>& values,
+           const std::vector<double>& b) {
+"""
 
 
 def main(source, build, cxx):
     text = (source / "README.md").read_text()
-    programs = [body for body in re.findall(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "main(" in body]
+    blocks = re.findall(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    programs = [body for body in blocks if "main(" in body]
+    fragments = [body for body in blocks if "main(" not in body]
     commands = re.findall(r"^ {4}(?:build/)?trifactor (.*)$", text, re.MULTILINE)
     if not programs or not commands:
         sys.exit("README.md shows no program or no command")
@@ -27,11 +35,13 @@ def main(source, build, cxx):
         work = pathlib.Path(work)
         for name, content in FILES.items():
             (work / name).write_text(content)
+        compile_with = [cxx, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{source}/include", f"-I{build}/generated"]
         for body in programs:
             (work / "program.cpp").write_text(body)
-            run([cxx, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{source}/include", f"-I{build}/generated",
-                 "program.cpp", f"-L{build}", "-ltrifactor", f"-Wl,-rpath,{build}", "-o", "program"], work)
+            run([*compile_with, "program.cpp", f"-L{build}", "-ltrifactor", f"-Wl,-rpath,{build}", "-o", "program"], work)
             run(["./program"], work)
+        (work / "fragments.cpp").write_text(GIVEN + "".join(fragments) + "}\n")
+        run([*compile_with, "-fsyntax-only", "fragments.cpp"], work)
         for command in commands:
             run([build / "trifactor", *shlex.split(command, comments=True)], work)
 

@@ -115,7 +115,9 @@ void complete_modes(BenchOptions& o) {
 void complete_preset(Typed& typed) {
   if (typed.preset.empty()) return;
   const BatchPreset& preset = batch_preset(typed.preset);
+  typed.options.preset = typed.preset;
   typed.kind = preset.kind;
+  typed.sizes = preset.sizes;
   typed.n = preset.n;
   typed.options.method = preset.method;
   if (typed.nrhs.empty()) typed.nrhs = preset.nrhs;
@@ -153,6 +155,14 @@ BenchOptions complete(Typed typed) {
   o.sizes = !typed.sizes.empty() ? typed.sizes : o.kind == "ragged" ? "uniform" : "fixed";
   if (o.sizes != "fixed" && o.kind != "ragged")
     throw InputError(fmt::format("--sizes {} needs --kind ragged, not {}", o.sizes, o.kind));
+  if (o.sizes != "fixed" && o.sizes != "uniform" && o.sizes != "one-large") {
+    if (o.sizes.find_first_not_of("0123456789") != std::string::npos)
+      throw InputError(fmt::format("--sizes: '{}' is not one of fixed, uniform, one-large, nor a number, the mean", o.sizes));
+    o.mean = parse_size("--sizes", o.sizes);
+    for (const index_t n : o.n)
+      if (n < o.mean || n >= 2 * o.mean)
+        throw InputError(fmt::format("--n: {} must be in {}..{} where --sizes {} is the mean", n, o.mean, 2 * o.mean - 1, o.mean));
+  }
   if (is_part(o.op) || o.op == "value") {
     if (!o.against.empty() && o.against != "none")
       throw InputError(fmt::format("--against {}: bench {} has no peer, so it must be none", o.against, o.op));
@@ -287,6 +297,7 @@ Row start_row(const Bench& bench, const char* scalar, index_t n) {
   row.machine = bench.machine;
   row.mode = o.mode;
   if (!o.tuning.empty()) row.tuning = o.tuning;
+  if (!o.preset.empty()) row.preset = o.preset;
   row.n = n;
   row.seed = o.seed;
   return row;
@@ -310,7 +321,9 @@ void measure_row(const BenchOptions& o, Row& row, const Contender& ours, const C
 void require_success(Queue& queue, Queue& host, const std::string& what, const Buffer<int>& info) {
   const OnHost<int> on_host(queue, host, info.data(), info.size());
   for (index_t i = 0; i < info.size(); ++i)
-    if (on_host.data()[i] != 0) throw MatrixError(fmt::format("{} failed with info = {}", what, on_host.data()[i]));
+    if (const int code = on_host.data()[i]; code != 0)
+      throw MatrixError(fmt::format("{} failed{} with info = {}", what,
+                                    info.size() > 1 ? fmt::format(" at item {}", i) : "", code));
 }
 
 void add_bench(CLI::App& app) {
@@ -365,9 +378,9 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--kind", typed->kind, "batch: strided, pointers or ragged [strided]")
       ->check(CLI::IsMember({"strided", "pointers", "ragged"}));
-  command->add_option("--sizes", typed->sizes, "ragged batch: fixed (all n), uniform in 1..n, or one-large (one of n among items of 16) "
-                      "[uniform]")
-      ->check(CLI::IsMember({"fixed", "uniform", "one-large"}));
+  command->add_option("--sizes", typed->sizes,
+                      "ragged batch: fixed (all n), uniform in 1..n, one-large (one of n among items of 16), or their mean: "
+                      "with 384, uniform in 768 - n .. n [uniform]");
   command->add_option(
       "--preset", typed->preset,
       "batch: fixed, variable, crossover, schedule, ib, herk or trsm, in place of --n, --kind, --sizes and "

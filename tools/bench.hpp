@@ -31,8 +31,10 @@ struct BenchOptions {
   std::vector<std::string> matrices;               // sparse ones: files or generated
   std::string ordering = "auto";                   // of those
   std::string kind = "strided", sizes = "fixed";   // of a batch; other sizes than fixed need kind ragged
+  index_t mean = 0;                                // of sizes that are a number
   index_t count = 10000;
-  std::vector<std::string> tunings;  // of a preset, one after the other; else the one above
+  std::string preset;                // of a batch, or nothing
+  std::vector<std::string> tunings;  // of the preset, one after the other; else the one above
   double seconds = 2, energy = 0;    // to spend on a row; to watch the sensors
   std::uint64_t seed = 0;
   bool json = false;
@@ -62,6 +64,7 @@ struct BatchPreset {
   index_t count = 0;  // unless --count says otherwise
   const char* method = "cholesky";
   const char* nrhs = "1";
+  const char* sizes = "";  // those of the kind
 };
 /// Throws InputError where there is no such.
 const BatchPreset& batch_preset(const std::string& name);

@@ -100,9 +100,10 @@ class BatchOperands {
 
 std::vector<int> item_sizes(const BenchOptions& o, index_t n) {
   std::vector<int> sizes(std::size_t(o.count), int(n));
-  if (o.sizes == "uniform")
+  const index_t least = o.mean > 0 ? 2 * o.mean - n : 1, different = n - least + 1;
+  if (o.sizes == "uniform" || o.mean > 0)
     for (std::size_t i = 0; i < sizes.size(); ++i)
-      sizes[i] = 1 + int(std::min(double(n - 1), (random_number(o.seed, i) + 1) / 2 * double(n)));
+      sizes[i] = int(least + std::min(different - 1, index_t((random_number(o.seed, i) + 1) / 2 * double(different))));
   if (o.sizes == "one-large") std::fill(sizes.begin() + 1, sizes.end(), 16);
   return sizes;
 }
@@ -119,13 +120,6 @@ double worst_ratio(Uplo uplo, const Items<T>& items, const T* factors) {
     worst = std::max(worst, ratio);
   }
   return nan ? std::numeric_limits<double>::quiet_NaN() : worst;
-}
-
-void require_success(Bench& bench, const Buffer<int>& info) {
-  const OnHost<int> on_host(bench.queue, bench.host, info.data(), info.size());
-  for (index_t i = 0; i < info.size(); ++i)
-    if (const int code = on_host.data()[i]; code != 0)
-      throw MatrixError(fmt::format("cholesky failed at item {} with info = {}", i, code));
 }
 
 /// Seconds of a batch of these sizes, from a few runs.
@@ -167,18 +161,29 @@ double fixed_size_sum(Bench& bench, const std::vector<int>& sizes) {
 }
 
 const BatchPreset presets[] = {
-    {"fixed", "one size, small to large", "strided", "4,5,8,16,20,32,40,64,100,128,200,256", {""}},
-    {"variable", "sizes uniform in 1..n", "ragged", "32,64,128,256,512", {""}},
+    {"fixed",
+     "one size, small to large",
+     "strided",
+     "4,5,8,16,20,32,40,64,100,128,200,256,300,384,512",
+     {""},
+     1000},
+    {"variable", "sizes uniform in 1..n", "ragged", "32,64,128,256,512", {""}, 1000},
     {"crossover",
      "each rung of the ladder, and the blocked driver, at the sizes where they meet",
      "strided",
      "8,16,24,32,48,64,96,128,192,256",
      {"small=16", "small=0", "small=0 resident=0", "whole=0 persistent=0"}},
     {"schedule",
-     "items of different sizes in their own order, and sorted by size first",
+     "sizes around 384 up to n: in steps with all items from the first on (greedy), or to the last (lazy); each item in one "
+     "launch in their own order, and sorted by size first",
      "ragged",
-     "32,64,128,256,512",
-     {"sorted=2147483647", "sorted=1"}},
+     "384,448,512,640,767",
+     {"whole=0 persistent=0 nb=64 leaf=64 schedule=greedy", "whole=0 persistent=0 nb=64 leaf=64 schedule=lazy",
+      "sorted=2147483647", "sorted=1"},
+     1000,
+     "cholesky",
+     "1",
+     "384"},
     {"ib",
      "the loop in the kernel, or outside in steps of ib columns, or the blocked driver",
      "strided",
@@ -254,6 +259,7 @@ Row bench_batch(Bench& bench, index_t n) {
 
   Row row = start_row(bench, scalar_name<T>, n);
   row.kind = o.kind;
+  if (o.is_ragged()) row.sizes = o.sizes;
   row.uplo = o.uplo;
   row.count = o.count;
   double entries = 0;  // of the triangles
@@ -268,10 +274,10 @@ Row bench_batch(Bench& bench, index_t n) {
   if (peers_call) peer->check();
 
   ours.restore(), factor(ours.index());
-  require_success(bench, operands.info());
+  require_success(bench.queue, bench.host, "cholesky", operands.info());
   const OnHost<T> factors(bench.queue, bench.host, ours.data(), items.total);
   row.residual = worst_ratio(uplo, items, factors.data());
-  if (o.is_ragged() && !items.sizes.empty()) {
+  if (o.is_ragged() && o.mean == 0) {  // those around a mean are compared with each other alone
     row.fixed_sum_seconds = fixed_size_sum<T>(bench, items.sizes);
     row.largest_seconds = quick_seconds<T>(bench, o.kind, {*std::max_element(items.sizes.begin(), items.sizes.end())});
   }

@@ -57,6 +57,7 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   row.method = "lu";
   row.count = count;
   row.flops = lu_flops<T>(double(n)) * double(count), row.columns = double(n) * double(count);
+  row.bytes = 2 * double(total) * sizeof(T), row.copy_rate = copy_rate(bench);
   if (peer) row.peer = peer->name();
   measure_row(o, row, {factor, [&] { ours.restore(); }, &q}, theirs);
   if (peer) peer->check();

@@ -108,6 +108,9 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
   row.count = count, row.nrhs = nrhs;
   row.flops = (solve_flops<T>(double(n), double(nrhs)) + (factors_too ? cholesky_flops<T>(double(n)) : 0)) * double(count);
   row.columns = double(n) * double(count);
+  const double triangle = double(n) * double(n + 1) / 2;  // read, and written where it is factored
+  row.bytes = ((factors_too ? 2 : 1) * triangle + 2 * double(n) * double(nrhs)) * double(count) * sizeof(T);
+  row.copy_rate = copy_rate(bench);
   if (peer) row.peer = peer->name();
   measure_row(o, row, {solve, restore, &q}, theirs);
 

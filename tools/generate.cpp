@@ -25,14 +25,13 @@ class NodeMatrix {
   /// later(a, take) calls take(b) for every neighbour b > a of node a, ascending.
   template <class Later>
   NodeMatrix(index_t nodes, index_t unknowns, const Later& later) : unknowns_(unknowns) {
-    std::vector<index_t> neighbours(std::size_t(nodes), 0);
-    double entries = 0;
-    for (index_t a = 0; a < nodes; ++a) {
-      later(a, [&](index_t) { ++neighbours[std::size_t(a)]; });
-      entries +=
-          double(neighbours[std::size_t(a)]) * double(unknowns * unknowns) + double(unknowns * (unknowns + 1) / 2);
-    }
-    require_memory("this matrix", entries * (sizeof(index_t) + sizeof(double)));
+    const auto require = [](double entries) {
+      require_memory("this matrix", entries * (sizeof(index_t) + sizeof(double)));
+    };
+    double entries = double(nodes) * double(unknowns * (unknowns + 1) / 2);
+    require(entries);  // before counting the others, which takes its time too
+    for (index_t a = 0; a < nodes; ++a) later(a, [&](index_t) { entries += double(unknowns * unknowns); });
+    require(entries);
     A_.n = nodes * unknowns;
     A_.start.reserve(std::size_t(A_.n + 1));
     A_.row.reserve(std::size_t(entries));

@@ -131,6 +131,7 @@ void print_json(const Row& r, bool ragged) {
                               {"peer_gflops_per_watt", or_null(gflops_per_watt(r, r.peer_joules))},
                               {"energy_seconds", r.energy_seconds},
                               {"peer_energy_seconds", r.peer_energy_seconds}};
+  if (r.preset) j.update({{"preset", *r.preset}});
   if (r.looking) j.update({{"looking", *r.looking}, {"nb", or_null(r.nb)}, {"first", or_null(r.first)}});
   if (r.leaf) j.update({{"leaf", *r.leaf}, {"form", or_null(r.form)}, {"ib", or_null(r.ib)}});
   if (r.bytes)
@@ -142,7 +143,8 @@ void print_json(const Row& r, bool ragged) {
               {"entries", or_null(r.entries)},
               {"factor_nonzeros", or_null(r.factor_nonzeros)}});
   if (ragged)
-    j.update({{"fixed_sum_seconds", or_null(r.fixed_sum_seconds)},
+    j.update({{"sizes", or_null(r.sizes)},
+              {"fixed_sum_seconds", or_null(r.fixed_sum_seconds)},
               {"fixed_ratio", or_null(quotient(r.fixed_sum_seconds, r.seconds))},
               {"largest_seconds", or_null(r.largest_seconds)}});
   j.update({{"seed", r.seed}, {"commit", TRIFACTOR_COMMIT}});

@@ -11,7 +11,7 @@ namespace program {
 
 struct Row {
   std::string op, scalar, device, machine, mode;
-  std::optional<std::string> method, kind, uplo, tuning;  // where the operation has them
+  std::optional<std::string> method, kind, sizes, uplo, preset, tuning;  // where the operation has them
   std::int64_t n = 0, count = 1;
   std::optional<std::int64_t> nrhs;
   std::optional<std::string> looking;                  // of an update

@@ -9,29 +9,34 @@ namespace trifactor {
 
 // Expert forms. The first argument says where and in which order; all memory, info included, is the queue's.
 // They are asynchronous on CUDA queues and complete on return on host queues. A caller's mistake throws
-// InvalidArgument before anything is enqueued.
+// InvalidArgument before anything is enqueued. See views.hpp for one matrix and the kinds of batches: both views of a call are of one
+// kind, with as many items. info has an entry for each item (one for a single matrix); calls that factor write it, whatever it holds,
+// and calls that follow read it, or take null for "all are good".
 
-/// Factors every item of A in place; the other triangle is neither read nor written. info[i] becomes 0, or the order k
+/// Factors every item of A, square, in place; the other triangle is neither read nor written. info[i] becomes 0, or the order k
 /// of the first leading minor whose pivot is not positive and finite: the leading triangle of order k-1 is then valid,
 /// the rest of that item's triangle unspecified. An impossible item of a ragged batch gets -1 and is left alone.
 template <Batch B>
 TRIFACTOR_API void cholesky(Queue&, Uplo, B A, int* info, const CholeskyOptions& = {});
 
-/// Factors every item of A and solves A X = B with it, in one pass where the items are small; X holds B on entry. X is
-/// left alone where the factorization fails; a ragged item whose X does not fit gets info = -1.
+/// Factors every item of A and solves A X = B with it, in one pass where the items are small; X holds B on entry: as many rows as
+/// A, any number of columns, in a ragged batch each item its own. X is left alone where the factorization fails; a ragged item whose
+/// X does not fit gets info = -1.
 template <Batch B>
 TRIFACTOR_API void cholesky_factor_solve(Queue&, Uplo, B A, B X, int* info, const CholeskyOptions& = {});
 
-/// Solves A X = B with the factor of A; X holds B on entry. Items whose info is not 0 are skipped.
+/// Solves A X = B with the factor of A; X holds B on entry. Items whose info is not 0 are skipped, and so are ragged ones that do not
+/// fit.
 template <Batch B>
 TRIFACTOR_API void cholesky_solve(Queue&, Uplo, const_batch_t<B> L, B X, const int* info = nullptr,
                                   const SolveOptions& = {});
 
-/// log_det[i] = log det A of item i, from its factor; NaN for items whose info is not 0.
+/// log_det[i] = log det A of item i, from its factor; 0 for an item of order 0, NaN for items whose info is not 0 and for ragged ones
+/// that are impossible or not square.
 template <Batch B>
 TRIFACTOR_API void cholesky_log_det(Queue&, Uplo, B L, real_t<value_t<B>>* log_det, const int* info = nullptr);
 
-/// X = A^-1, both triangles, from the factor of A. Items whose info is not 0 are skipped.
+/// X = A^-1, both triangles, from the factor of A, which stays as it is. Items whose info is not 0 are skipped.
 template <Batch B>
 TRIFACTOR_API void cholesky_inverse(Queue&, Uplo, const_batch_t<B> L, B X, const int* info = nullptr,
                                     const SolveOptions& = {});

@@ -9,15 +9,15 @@ namespace trifactor {
 
 // Expert forms: see cholesky.hpp for what they have in common.
 
-/// Factors every item of A (m x n) in place. Item i has its pivots at pivots + i * min(m, n), for a ragged batch
-/// i * min(max_rows, max_cols): pivots[k] is LAPACK's 1-based row that was exchanged with row k + 1, and a ragged item has
-/// as many as its own sizes allow. info[i] becomes 0, or the first k whose pivot is exactly zero; the factorization is
+/// Factors every item of A (m x n, any shape) in place. pivots has room for count * min(m, n) of them, in the queue's memory. Item i
+/// has its own at pivots + i * min(m, n), for a ragged batch i * min(max_rows, max_cols): pivots[k] is LAPACK's 1-based row that was
+/// exchanged with row k + 1, and a ragged item has as many as its own sizes allow. info[i] becomes 0, or the first k whose pivot is exactly zero; the factorization is
 /// complete either way. A NaN wins the pivot search. An impossible item of a ragged batch gets -1 and is left alone.
 template <Batch B>
 TRIFACTOR_API void lu(Queue&, B A, int* pivots, int* info, const LuOptions& = {});
 
-/// Factors every item of a batch of square matrices and solves A X = B with it; X holds B on entry. X is left alone where a
-/// pivot is zero; a ragged item that is not square or whose X does not fit gets info = -1.
+/// Factors every item of a batch of square matrices and solves A X = B with it; X holds B on entry, any number of columns, in a
+/// ragged batch each item its own. X is left alone where a pivot is zero; a ragged item that is not square or whose X does not fit gets info = -1.
 template <Batch B>
 TRIFACTOR_API void lu_factor_solve(Queue&, B A, int* pivots, B X, int* info, const LuOptions& = {});
 
@@ -27,7 +27,7 @@ template <Batch B>
 TRIFACTOR_API void lu_solve(Queue&, Op, const_batch_t<B> LU, const int* pivots, B X, const int* info = nullptr,
                             const SolveOptions& = {});
 
-/// X = A^-1 from the factors of a square A. Items whose info is not 0 are skipped.
+/// X = A^-1 from the factors of a square A, which stay as they are. Items whose info is not 0 are skipped.
 template <Batch B>
 TRIFACTOR_API void lu_inverse(Queue&, const_batch_t<B> LU, const int* pivots, B X, const int* info = nullptr,
                               const SolveOptions& = {});

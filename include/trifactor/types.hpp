@@ -43,13 +43,14 @@ enum class Mode { Auto, Native, Hybrid };
 
 /// Items that are not positive definite are factored again, with a shift on the diagonal: first * growth^t in try t = 0, 1,
 /// ..., times the modulus of the largest diagonal entry. The tries are part of the call: on a CUDA queue they are enqueued,
-/// only failed items do work in them, and the host is not asked. They keep a copy of all triangles in scratch memory.
+/// only failed items do work in them, and the host is not asked. They keep a copy of all triangles in scratch memory, of a ragged
+/// batch with room for its largest item in place of each.
 struct ShiftOnFailure {
   int tries = 0;            // 0: off; at most 100
-  double first = 0;         // 0: the square root of the scalar's epsilon
-  double growth = 10;
-  /// In the queue's memory, may be null: what was added to the diagonal of each item at last; 0 where the first
-  /// factorization was good. The info of an item is that of its last try.
+  double first = 0;         // finite and not negative; 0: the square root of the scalar's epsilon
+  double growth = 10;       // finite and at least 1
+  /// In the queue's memory, an entry for each item, may be null: what was added to the diagonal of each item at last; 0 where
+  /// the first factorization was good or the item impossible. The info of an item is that of its last try.
   double* used = nullptr;
 };
 

@@ -1,4 +1,7 @@
-// Views of matrices and of batches of matrices. They own nothing; the memory is the queue's; storage is column-major.
+// Views of matrices and of batches of matrices. They own nothing; the memory is the queue's; storage is column-major. Sizes,
+// leading dimensions and strides count entries; rows, cols and count may be 0, ld is at least max(rows, 1), and none of rows, cols
+// and ld is above 2^31 - 1. Data is aligned to its scalar, 16 bytes for complex double, and may be null where there are no entries.
+// Items that a call writes must not overlap each other, nor what it reads.
 #pragma once
 
 #include <trifactor/types.hpp>
@@ -19,7 +22,8 @@ struct MatrixView {
   operator MatrixView<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, ld}; }
 };
 
-/// count matrices of one size, item i at data + i * stride.
+/// count matrices of one size, item i at data + i * stride. stride is at least ld * (cols - 1) + rows where items are written;
+/// items that are only read may overlap: with stride 0 all solves share one factor.
 template <class T>
 struct StridedBatch {
   T* data = nullptr;
@@ -28,7 +32,8 @@ struct StridedBatch {
   operator StridedBatch<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, ld, stride, count}; }
 };
 
-/// count matrices of one size, item i at data[i]; the array of pointers is in the queue's memory too.
+/// count matrices of one size, item i at data[i], in any order and anywhere in the queue's memory, where the array of pointers is
+/// too. It is what cuSOLVER's potrfBatched takes.
 template <class T>
 struct PointerBatch {
   T* const* data = nullptr;
@@ -37,8 +42,10 @@ struct PointerBatch {
   operator PointerBatch<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, ld, count}; }
 };
 
-/// count matrices of different sizes. All four arrays are in the queue's memory and never read by the host on a CUDA
-/// queue, so the caller states the largest sizes; an item that breaks them, or has ld < rows, gets info = -1.
+/// count matrices of different sizes, item i of rows[i] x cols[i] at data[i]. All four arrays are in the queue's memory and never
+/// read by the host on a CUDA queue, so the caller states the largest sizes: max_rows and max_cols may be larger than any item, but
+/// time and scratch memory go with them. An item that breaks them, or has ld < rows, gets info = -1 and is left alone. For square
+/// items, rows, cols and ld may be one array.
 template <class T>
 struct RaggedBatch {
   T* const* data = nullptr;

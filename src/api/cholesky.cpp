@@ -1,9 +1,7 @@
 // The expert forms of Cholesky: check, find the tuning row, run the driver on the queue's engine.
-#include <api/check.hpp>
-#include <api/queue_state.hpp>
+#include <api/expert.hpp>
 #include <dense/solve.hpp>
 #include <trifactor/cholesky.hpp>
-#include <tuning/rows.hpp>
 
 namespace trifactor {
 
@@ -12,12 +10,6 @@ namespace {
 using namespace api;
 using core::CholeskyTuning;
 using core::SolveTuning;
-
-template <class Tuning, class T>
-Tuning tuning_for(const Queue& q, const Items<T>& A, std::string_view overrides) {
-  return tuning::find<Tuning>(q.state()->architectures, core::scalar_name(std::remove_const_t<T>{}), A.rows, A.count,
-                              overrides);
-}
 
 /// Upper is Lower seen flipped.
 template <class T>
@@ -116,6 +108,7 @@ void cholesky_solve(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* inf
   const auto l = items("cholesky_solve", "L", L);
   const auto x = items("cholesky_solve", "X", X);
   check_fit("cholesky_solve", "L", l, x);
+  check_read_info("cholesky_solve", info);
   const auto tuning = tuning_for<SolveTuning>(q, l, options.tuning);
   on_engine(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info, tuning); });
 }
@@ -136,6 +129,7 @@ void cholesky_log_det(Queue& q, Uplo uplo, B L, real_t<value_t<B>>* log_det, con
   check_square("cholesky_log_det", "L", l);
   if (l.count == 0) return;
   check_pointer("cholesky_log_det", "log_det", log_det, sizeof(*log_det));
+  check_read_info("cholesky_log_det", info);
   on_engine(q, [&](auto& e) { e.log_det(as_lower(uplo, l), log_det, info); });
 }
 
@@ -155,6 +149,7 @@ auto with_inverse(const char* call, const Queue& q, Uplo uplo, const Items<const
 template <Batch B>
 void cholesky_inverse(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) {
   const char* const call = "cholesky_inverse";
+  check_read_info(call, info);
   with_inverse(call, q, uplo, items(call, "L", L), items(call, "X", X), options,
                [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
 }
@@ -181,12 +176,8 @@ std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, const_batch_t<B>
   template TRIFACTOR_API void cholesky_inverse<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&); \
   template TRIFACTOR_API std::size_t cholesky_inverse_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,              \
                                                                     const SolveOptions&);
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)        \
-  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)   \
-  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch) \
-  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch) \
-  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)
-#define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
+#define TRIFACTOR_INSTANTIATE(T) \
+  TRIFACTOR_INSTANTIATE_KINDS(TRIFACTOR_INSTANTIATE_BATCH, core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 
 }  // namespace trifactor

@@ -1,21 +1,13 @@
 // The expert forms of LU.
-#include <api/check.hpp>
-#include <api/queue_state.hpp>
+#include <api/expert.hpp>
 #include <dense/solve.hpp>
 #include <trifactor/lu.hpp>
-#include <tuning/rows.hpp>
 
 namespace trifactor {
 
 namespace {
 
 using namespace api;
-
-template <class Tuning, class T>
-Tuning tuning_for(const Queue& q, const Items<T>& A, std::string_view overrides) {
-  return tuning::find<Tuning>(q.state()->architectures, core::scalar_name(std::remove_const_t<T>{}),
-                              core::min(A.rows, A.cols), A.count, overrides);
-}
 
 template <class T>
 void check_pivots(const char* call, const Items<T>& A, const int* pivots) {
@@ -90,6 +82,7 @@ void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, cons
   const auto x = items("lu_solve", "X", X);
   check_fit("lu_solve", "LU", a, x);
   check_pivots("lu_solve", a, pivots);
+  check_read_info("lu_solve", info);
   const auto tuning = tuning_for<core::SolveTuning>(q, a, options.tuning);
   on_engine(q, [&](auto& e) { dense::lu_solve(e, op, a, pivots, x, info, tuning); });
 }
@@ -111,6 +104,7 @@ void lu_inverse(Queue& q, const_batch_t<B> LU, const int* pivots, B X, const int
   check_fit("lu_inverse", "LU", a, x);
   check_square("lu_inverse", "X", x);
   check_pivots("lu_inverse", a, pivots);
+  check_read_info("lu_inverse", info);
   const auto tuning = tuning_for<core::SolveTuning>(q, a, options.tuning);
   on_engine(q, [&](auto& e) { dense::lu_inverse(e, a, pivots, x, info, tuning); });
 }
@@ -148,12 +142,8 @@ void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
   template TRIFACTOR_API void lu_inverse<B<T>>(Queue&, B<const T>, const int*, B<T>, const int*, const SolveOptions&); \
   template TRIFACTOR_API void lu_det<B<T>>(Queue&, B<T>, const int*, T*, real_t<T>*);                                  \
   template TRIFACTOR_API void lu_det<B<const T>>(Queue&, B<const T>, const int*, T*, real_t<T>*);
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)        \
-  TRIFACTOR_INSTANTIATE_BATCH(T, MatrixView)   \
-  TRIFACTOR_INSTANTIATE_BATCH(T, StridedBatch) \
-  TRIFACTOR_INSTANTIATE_BATCH(T, PointerBatch) \
-  TRIFACTOR_INSTANTIATE_BATCH(T, RaggedBatch)
-#define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
+#define TRIFACTOR_INSTANTIATE(T) \
+  TRIFACTOR_INSTANTIATE_KINDS(TRIFACTOR_INSTANTIATE_BATCH, core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 
 }  // namespace trifactor

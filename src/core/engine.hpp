@@ -43,6 +43,26 @@ template <class R> TF_HD R shift_scale(R largest) { return largest > 0 && larges
 /// In place of an item's info: the item took no part in another try.
 inline constexpr int not_tried = -2;
 
+/// What is left of the items of a ragged batch that is factored in steps, each of which begins so late that all end with the
+/// last step: where it begins, its order (0: nothing), and what becomes of it in this step.
+template <class T>
+struct Remaining {
+  T** data;
+  int* rows;
+  int* failed;
+
+  /// Item b before step k, a multiple of nb; what failed in the step before is its info from here on.
+  TF_HD void take(const Items<T>& A, index_t b, index_t k, index_t nb, int* info) const {
+    const Tile<T> a = A.item(b);
+    const index_t n = a.rows, begin = (A.rows - n) / nb * nb, done = k - begin;
+    if (k > 0 && info[b] == 0 && failed[b] > 0) info[b] = int(done - nb) + failed[b];
+    const bool left = info[b] == 0 && done >= 0 && done < n;
+    data[b] = left ? a.data + done * (a.row_stride + a.col_stride) : nullptr;
+    rows[b] = left ? int(n - done) : 0;
+    failed[b] = info[b];
+  }
+};
+
 /// What every operation has in common: it works on all items of its batches; windows are clipped to each item; items
 /// whose info is not 0 are skipped (info may be null: none is); an operation that is one large BLAS call may compute
 /// garbage in a failed item's own window instead of skipping it (see keep). Operations are enqueued in order.
@@ -50,7 +70,7 @@ template <class E, class T>
 concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, Shape shape, int* info, const int* read_info,
                              Pivots<int> pivots, Pivots<const int> read_pivots, index_t k, Real<T>* real_out, T* out, const T* read_out,
                              const CholeskyTuning& cholesky_tuning, const LuTuning& lu_tuning, const SolveTuning& solve_tuning,
-                             Real<T> shift, double* shifts, bool flag, const Inverses<T>& inverses) {
+                             Real<T> shift, double* shifts, bool flag, const Inverses<T>& inverses, const Remaining<T>& rest) {
   // Scratch memory. While arena().planning(), operations take what they need and do nothing else.
   { e.arena() } -> std::same_as<Arena&>;
 
@@ -78,6 +98,9 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // Cholesky of the lower triangle of a window of order <= tile_limit; a failure at its column c sets info to k + c + 1.
   e.cholesky_tile(A, info, k);
   { e.tile_limit(A) } -> std::same_as<index_t>;
+
+  // What is left of ragged items before step k of a factorization in steps of nb: take_remaining(A, k, nb, info, rest).
+  e.take_remaining(A, k, k, info, rest);
 
   // B := op^-1 B for the triangle `shape` of op.
   e.trsm(shape, op, A, read_info);

@@ -73,6 +73,8 @@ class CudaEngine {
   template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
+  void take_remaining(Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest);
+  template <class T>
   index_t tile_limit(const Items<T>& A) const;
   template <class T>
   void trsm(Shape, Operand<T> A, Items<T> B, const int* info);

@@ -80,13 +80,37 @@ void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning,
   }
 }
 
+/// The same for a ragged batch whose items begin so late that all end with the last step: those that a step works on have about
+/// as much left to do, and operations are launched for no more.
+template <class T, EngineFor<T> E>
+void cholesky_lazy(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
+  const index_t n = A.rows, nb = tuning.nb, ib = tuning.tile == TileForm::Exclusive ? tuning.ib : 0;
+  auto data = e.arena().template take<T*>(A.count);
+  auto rows = e.arena().template take<int>(A.count), failed = e.arena().template take<int>(A.count);
+  const Remaining<T> rest{data.data(), rows.data(), failed.data()};
+  for (index_t k = 0; k < n; k += nb) {
+    e.take_remaining(A, k, nb, info, rest);
+    Items<T> R = A;                                                          // (n - k, n - k) at most
+    R.pointers = rest.data, R.item_rows = R.item_cols = rest.rows;
+    R.row0 = R.col0 = 0, R.rows = R.cols = R.stored_rows = R.stored_cols = n - k;
+    const index_t w = min(nb, n - k), below = n - k - w;
+    auto R11 = R.block(0, 0, w, w), R21 = R.block(w, 0, below, w);           // (w, w)   (below, w)
+    cholesky_tile(e, R11, rest.failed, 0, min(tuning.leaf, e.tile_limit(R11)), ib);   // R11 = L11 L11^H
+    trsm(e, lower, conjugate(R11), R21.flipped(), rest.failed);              // R21 := R21 L11^-H
+    e.herk(R21, R.block(w, w, below, below), rest.failed);                   // R22 -= R21 R21^H
+  }
+  e.take_remaining(A, ceil_div(n, nb) * nb, nb, info, rest);                 // what failed in the last step
+}
+
 /// Factors the lower triangle of every item of A.
 template <class T, EngineFor<T> E>
 void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
   if (A.rows > 0 && A.count > 0 && e.cholesky_whole(A, info, tuning)) return;
   e.reset_info(A, true, info);
   if (A.rows == 0 || A.count == 0) return;
-  set_path("blocked ", tuning.looking == Looking::Left ? "left" : "right");
+  const bool lazy = A.ragged() && tuning.schedule == Schedule::Lazy;
+  set_path("blocked ", lazy ? "lazy" : tuning.looking == Looking::Left ? "left" : "right");
+  if (lazy) return cholesky_lazy(e, A, info, tuning);
   NativePanel<E> panel(e);
   cholesky_blocked(e, A, info, tuning, panel);
 }

@@ -31,6 +31,12 @@ void HostEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int*
   }
 }
 
+template <class T>
+void HostEngine::take_remaining(Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest) {
+  if (arena_.planning()) return;
+  for (index_t b = 0; b < A.count; ++b) rest.take(A, b, k, nb, info);
+}
+
 namespace {
 
 /// f(b, columns) for every item whose info is 0, where columns(cols, work_each, g) calls g(j) for each of its columns:
@@ -73,7 +79,7 @@ void HostEngine::log_det(Items<const T> L, Real<T>* out, const int* info) {
   if (arena_.planning()) return;
   for_items(threads_, L.count, nullptr, [&](index_t b) {
     Real<T> sum = 0;
-    if ((info && info[b] != 0) || !L.possible(b)) {
+    if ((info && info[b] != 0) || !L.possible_square(b)) {
       sum = std::numeric_limits<Real<T>>::quiet_NaN();
     } else {
       const auto a = L.item(b);
@@ -177,6 +183,7 @@ void HostEngine::take_retry(index_t count, const int* retry, int* info) {
 #define TRIFACTOR_INSTANTIATE(T)                                                                     \
   template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                     \
   template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);              \
+  template void HostEngine::take_remaining<T>(Items<T>, index_t, index_t, int*, const Remaining<T>&); \
   template void HostEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);    \
   template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                        \
   template void HostEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);              \

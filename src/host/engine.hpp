@@ -42,6 +42,8 @@ class HostEngine {
   template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
+  void take_remaining(Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest);
+  template <class T>
   index_t tile_limit(const Items<T>&) const {
     return std::numeric_limits<int>::max();
   }

@@ -4,8 +4,8 @@ namespace trifactor::tuning {
 
 namespace {
 
-using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::SparseTuning, core::TileForm,
-    core::ValueTuning;
+using core::CholeskyTuning, core::Looking, core::LuTuning, core::Schedule, core::SolveTuning, core::SparseTuning,
+    core::TileForm, core::ValueTuning;
 
 template <auto member> struct Setter;
 template <class Tuning, class Value, Value Tuning::*member>
@@ -26,6 +26,8 @@ constexpr std::string_view looking_words[] = {"left", "right"};
 static_assert(int(Looking::Left) == 0 && int(Looking::Right) == 1, "looking_words are in the order of the enum");
 constexpr std::string_view tile_words[] = {"inclusive", "exclusive"};
 static_assert(int(TileForm::Inclusive) == 0 && int(TileForm::Exclusive) == 1, "tile_words are in the order of the enum");
+constexpr std::string_view schedule_words[] = {"greedy", "lazy"};
+static_assert(int(Schedule::Greedy) == 0 && int(Schedule::Lazy) == 1, "schedule_words are in the order of the enum");
 
 constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::whole>("whole", 0),
@@ -43,6 +45,7 @@ constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::ib>("ib", 1),
     number<&CholeskyTuning::separate>("separate", 0),
     choice<&CholeskyTuning::looking>("looking", looking_words),
+    choice<&CholeskyTuning::schedule>("schedule", schedule_words),
 };
 constexpr Field lu_fields[] = {
     number<&LuTuning::whole>("whole", 0),

@@ -178,6 +178,52 @@ TYPED_TEST(Mistake, CholeskySolveOfWhatDoesNotFit) {
                        {"L", "6", "2", "square"});
 }
 
+TYPED_TEST(Mistake, FactorSolveOfWhatDoesNotFit) {
+  using T = TypeParam;
+  auto& q = this->q;
+  const auto a = this->a(), x = this->x();
+  int *info = this->info.data(), *pivots = this->pivots.data();
+  DeviceBatch<T> A(q, {this->A0, this->A0, this->A0}), X(q, {this->X0, this->X0});
+  for (Kind kind : all_kinds)
+    as(kind, A, X, [&](auto f, auto r) {
+      this->expect_mistake([&] { cholesky_factor_solve(q, Uplo::Lower, f, r, info); },
+                           {"cholesky_factor_solve", "X.count", "2", "A.count = 3"});
+      this->expect_mistake([&] { lu_factor_solve(q, f, pivots, r, info); },
+                           {"lu_factor_solve", "X.count", "2", "A.count = 3"});
+      this->expect_mistake([&] { cholesky_inverse(q, Uplo::Lower, f, r); }, {"cholesky_inverse", "X.count", "2", "3"});
+      this->expect_mistake([&] { lu_inverse(q, f, pivots, r); }, {"lu_inverse", "X.count", "2", "3"});
+      this->expect_mistake([&] { lu_solve(q, Op::None, f, pivots, r); }, {"lu_solve", "X.count", "2", "LU.count = 3"});
+      this->expect_mistake([&] { lu_det(q, f, nullptr, static_cast<T*>(nullptr), static_cast<real_t<T>*>(nullptr)); },
+                           {"lu_det", "null"});
+    });
+  const MatrixView<T> other{x.data, 5, 2, 6};
+  this->expect_mistake([&] { cholesky_factor_solve(q, Uplo::Lower, a, other, info); },
+                       {"cholesky_factor_solve", "X.rows", "5", "A.rows = 6"});
+  this->expect_mistake([&] { cholesky_factor_solve(q, Uplo::Lower, x, a, info); },
+                       {"cholesky_factor_solve", "A", "6 x 2", "square"});
+  this->expect_mistake([&] { cholesky_factor_solve(q, Uplo::Lower, a, x, nullptr); },
+                       {"cholesky_factor_solve", "info", "null"});
+  this->expect_mistake([&] { lu_factor_solve(q, a, pivots, other, info); }, {"lu_factor_solve", "X.rows", "5", "6"});
+  this->expect_mistake([&] { lu_factor_solve(q, a, nullptr, x, info); }, {"lu_factor_solve", "pivots", "null"});
+  this->expect_mistake([&] { lu_factor_solve(q, a, pivots, x, nullptr); }, {"lu_factor_solve", "info", "null"});
+  this->expect_mistake([&] { cholesky_factor_solve(q, Uplo::Lower, a, x, info, {.mode = Mode::Hybrid}); },
+                       {"cholesky_factor_solve", "Hybrid", "two calls"});
+  this->expect_mistake([&] { lu_factor_solve(q, a, pivots, x, info, {.mode = Mode::Hybrid}); },
+                       {"lu_factor_solve", "Hybrid", "two calls"});
+  const int* const odd_info = reinterpret_cast<int*>(reinterpret_cast<char*>(info) + 1);
+  real_t<T>* const log_det = reinterpret_cast<real_t<T>*>(a.data);
+  this->expect_mistake([&] { cholesky_solve(q, Uplo::Lower, a, x, odd_info); }, {"cholesky_solve", "info", "multiple"});
+  this->expect_mistake([&] { cholesky_inverse(q, Uplo::Lower, a, a, odd_info); }, {"cholesky_inverse", "info", "multiple"});
+  this->expect_mistake([&] { cholesky_log_det(q, Uplo::Lower, a, log_det, odd_info); }, {"cholesky_log_det", "info"});
+  this->expect_mistake([&] { lu_solve(q, Op::None, a, pivots, x, odd_info); }, {"lu_solve", "info", "multiple"});
+  this->expect_mistake([&] { lu_inverse(q, a, pivots, a, odd_info); }, {"lu_inverse", "info", "multiple"});
+  double odd[2];
+  double* const misaligned = reinterpret_cast<double*>(reinterpret_cast<char*>(odd) + 1);
+  const CholeskyOptions shift{.shift_on_failure = {.tries = 1, .used = misaligned}};
+  this->expect_mistake([&] { cholesky(q, Uplo::Lower, a, info, shift); },
+                       {"cholesky", "shift_on_failure.used", "multiple"});
+}
+
 /// The factor of a strided solve is only read, so all items may share one.
 TYPED_TEST(Mistake, SharingAFactorIsNone) {
   using T = TypeParam;

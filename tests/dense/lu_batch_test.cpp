@@ -114,6 +114,44 @@ TYPED_TEST(LuBatch, SolvesWithAAndItsTransposes) {
     }
 }
 
+TYPED_TEST(LuBatch, RaggedRightHandSidesDifferInNumber) {
+  for (index_t n : {30, 80}) {
+    const auto A = this->square_items(Kind::Ragged, n > 64 ? 9 : 40, n);
+    Items<TypeParam> B;
+    for (const auto& item : A)
+      B.push_back(random_matrix<TypeParam>(this->random, item.rows, this->random.integer(0, 6), 1));
+    const auto lu = factor_lu(this->q, Kind::Ragged, A);
+    for (Op op : all_ops) expect_solved(op, A, solve_lu(this->q, Kind::Ragged, op, lu, B), B);
+  }
+}
+
+// What a batch makes of an item is, but for rounding, what the call for one matrix makes of it.
+TYPED_TEST(LuBatch, EveryItemIsAsIfFactoredAlone) {
+  for (Kind kind : all_kinds)
+    for (auto shape : {Shape{1, 1}, {7, 7}, {20, 20}, {50, 30}, {30, 50}, {90, 90}, {140, 140}}) {
+      const auto A = this->items(kind, 5, shape, 1);
+      const auto batch = factor_lu(this->q, kind, A);
+      for (std::size_t b = 0; b < A.size(); ++b) {
+        const auto alone = factor_lu(this->q, A[b]);
+        EXPECT_EQ(batch.pivots[b], alone.pivots) << name(kind) << " item " << b;
+        EXPECT_EQ(batch.info[b], alone.info) << name(kind) << " item " << b;
+      }
+    }
+}
+
+// Scales at which squares and reciprocals overflow or vanish.
+TYPED_TEST(LuBatch, ItemsOfEveryScale) {
+  using T = TypeParam;
+  for (Kind kind : all_kinds)
+    for (index_t n : {3, 8, 20, 32, 50, 100}) {
+      Items<T> A;
+      for (double scale : {tiny_scale<T>(), 1.0, huge_scale<T>()})
+        A.push_back(with_singular_values<T>(this->random, graded(n, 2), scale));
+      SCOPED_TRACE(::testing::Message() << name(kind) << " n=" << n);
+      expect_right(A, factor_lu(this->q, kind, A));
+    }
+}
+
 TYPED_TEST(LuBatch, FactorsAndSolvesInOneCall) {
   using T = TypeParam;
   for (Kind kind : all_kinds)

@@ -1,7 +1,6 @@
 // Offsets past 2^31 elements without the arithmetic of a large matrix: small matrices whose columns, or whose items,
 // lie far apart. On the host the space between is address space that is never touched.
-#include <support/factored.hpp>
-#include <support/ratios.hpp>
+#include <support/batches.hpp>
 
 #include <sys/mman.h>
 
@@ -108,28 +107,85 @@ TYPED_TEST(Offsets, LuOfColumnsFarApart) {
   }
 }
 
+/// Cholesky and LU of two items, and what is done with their factors, where item i lies at A[i] and what is solved for or
+/// inverted at X[i]; `batch(place)` is a view of either pair.
+template <class T, class Batch>
+void expect_right_far_away(Queue& q, Random& random, Uplo uplo, index_t n, T* const (&A)[2], T* const (&X)[2], index_t ld,
+                           Batch batch) {
+  const auto put = [&](const HostMatrix<T>& M, T* at) {
+    copy(host_queue(), M.view(), q, MatrixView<T>{at, M.rows, M.cols, ld});
+  };
+  const auto get = [&](T* at) {
+    HostMatrix<T> M(n, n);
+    copy(q, MatrixView<T>{at, n, n, ld}, host_queue(), M.view());
+    return M;
+  };
+  const HostMatrix<T> S[] = {random_spd<T>(random, n), random_spd<T>(random, n)},
+                      B[] = {random_matrix<T>(random, n, n), random_matrix<T>(random, n, n)};
+  DeviceArray<int> info(q, 2, garbage), pivots(q, 2 * n, garbage);
+  DeviceArray<real_t<T>> log_det(q, 2, 0);
+  for (int i = 0; i < 2; ++i) put(S[i], A[i]), put(B[i], X[i]);
+  cholesky(q, uplo, batch(A), info.data());
+  cholesky_solve(q, uplo, batch(A), batch(X), info.data());
+  cholesky_log_det(q, uplo, batch(A), log_det.data(), info.data());
+  EXPECT_EQ(info.download(), std::vector<int>(2, 0));
+  for (int i = 0; i < 2; ++i) {
+    const auto F = get(A[i]);
+    EXPECT_LT(cholesky_ratio(S[i], F, uplo), threshold) << i;
+    EXPECT_LT(solve_ratio(Op::None, S[i], get(X[i]), B[i]), threshold) << i;
+    EXPECT_NEAR(log_det.download()[i], log_det_of(F), log_tolerance(F)) << i;
+  }
+  cholesky_inverse(q, uplo, batch(A), batch(X), info.data());
+  for (int i = 0; i < 2; ++i) EXPECT_LT(inverse_ratio(S[i], get(X[i])), threshold) << i;
+  for (int i = 0; i < 2; ++i) put(S[i], A[i]), put(B[i], X[i]);
+  cholesky_factor_solve(q, uplo, batch(A), batch(X), info.data());
+  for (int i = 0; i < 2; ++i) EXPECT_LT(solve_ratio(Op::None, S[i], get(X[i]), B[i]), threshold) << i;
+
+  for (int i = 0; i < 2; ++i) put(B[i], A[i]), put(S[i], X[i]);
+  lu(q, batch(A), pivots.data(), info.data());
+  lu_solve(q, Op::None, batch(A), pivots.data(), batch(X), info.data());
+  const auto all = pivots.download();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_LT(lu_ratio(B[i], get(A[i]), {all.begin() + i * n, all.begin() + (i + 1) * n}), threshold) << i;
+    EXPECT_LT(solve_ratio(Op::None, B[i], get(X[i]), S[i]), threshold) << i;
+  }
+}
+
+constexpr index_t rungs[] = {6, 14, 24, 50, 100, 200, 300};  // orders, one for each way that a batch may go
+
 TYPED_TEST(Offsets, BatchesOfItemsFarApart) {
   using T = TypeParam;
-  const index_t n = 6, stride = 2 * far + 7;
-  for (Uplo uplo : both_uplos) {
-    const HostMatrix<T> A[] = {random_spd<T>(this->random, n), random_spd<T>(this->random, n)};
-    const HostMatrix<T> B[] = {random_matrix<T>(this->random, n, 2), random_matrix<T>(this->random, n, 2)};
-    T* data = this->space->data();
-    for (int i = 0; i < 2; ++i) {
-      copy(host_queue(), A[i].view(), this->q, MatrixView<T>{data + i * stride, n, n, n});
-      copy(host_queue(), B[i].view(), this->q, MatrixView<T>{data + i * stride + n * n, n, 2, n});
+  const index_t stride = 2 * far + 7;
+  T* const data = this->space->data();
+  for (index_t n : rungs)
+    for (Uplo uplo : both_uplos) {
+      if (n > 100 && (!on_cuda() || uplo == Uplo::Upper)) continue;
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
+      T* const A[] = {data, data + stride};
+      T* const X[] = {data + n * n, data + stride + n * n};
+      expect_right_far_away(this->q, this->random, uplo, n, A, X, n, [&](T* const(&place)[2]) {
+        return StridedBatch<T>{place[0], n, n, n, stride, 2};
+      });
     }
-    DeviceArray<int> info(this->q, 2, garbage);
-    const StridedBatch<T> L{data, n, n, n, stride, 2}, X{data + n * n, n, 2, n, stride, 2};
-    cholesky(this->q, uplo, L, info.data());
-    cholesky_solve(this->q, uplo, L, X, info.data());
-    EXPECT_EQ(info.download(), std::vector<int>(2, 0));
-    for (int i = 0; i < 2; ++i) {
-      EXPECT_LT(cholesky_ratio(A[i], this->download({data + i * stride, n, n, n}), uplo), threshold) << i;
-      EXPECT_LT(solve_ratio(Op::None, A[i], this->download({data + i * stride + n * n, n, 2, n}), B[i]), threshold)
-          << i;
+}
+
+TYPED_TEST(Offsets, BatchesOfColumnsFarApart) {
+  using T = TypeParam;
+  T* const data = this->space->data();
+  for (index_t n : rungs)
+    for (Uplo uplo : both_uplos) {
+      if (n > 100 && (!on_cuda() || uplo == Uplo::Lower)) continue;
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
+      const index_t ld = 3 * far / n;  // the last column begins past 2^31
+      T* const A[] = {data + n, data};
+      T* const X[] = {data + 2 * n, data + 3 * n};
+      DeviceArray<T*> starts(this->q, {A[0], A[1], X[0], X[1]});
+      DeviceArray<int> sizes(this->q, 2, int(n)), lds(this->q, 2, int(ld));
+      expect_right_far_away(this->q, this->random, uplo, n, A, X, ld, [&](T* const(&place)[2]) {
+        T* const* at = starts.data() + (place[0] == A[0] ? 0 : 2);
+        return RaggedBatch<T>{at, sizes.data(), sizes.data(), lds.data(), 2, n, n};
+      });
     }
-  }
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ void claim(DeviceBatch<T>& batch, const Items<T>& A, const Lie& lie, int item) {
 TYPED_TEST(Ragged, ImpossibleItemsGetMinusOneAndAreLeftAlone) {
   for (Uplo uplo : both_uplos)
     for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right",
-                               "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left", "small=0 sorted=1",
+                               "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left",
+                               "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 schedule=lazy", "small=0 sorted=1",
                                "small=0 resident=0 sorted=1", "small=0 resident=0"})
       for (const Lie& lie : impossible)
         for (int bad : {0, 4, 10}) {
@@ -106,14 +107,50 @@ TYPED_TEST(Ragged, SolveSkipsImpossibleAndMismatchedItems) {
 
 TYPED_TEST(Ragged, LogDetOfImpossibleItemsIsNaN) {
   auto L = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, this->items());
-  L.info[3] = -1;
-  const auto result = log_det(this->q, Kind::Ragged, Uplo::Lower, L);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    if (i == 3)
-      EXPECT_TRUE(std::isnan(result[i]));
-    else
-      EXPECT_NEAR(result[i], log_det_of(L.F[i]), log_tolerance(L.F[i]));
+  const auto expect = [&](const auto& result, std::size_t bad) {
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      if (i == bad)
+        EXPECT_TRUE(std::isnan(result[i]));
+      else
+        EXPECT_NEAR(result[i], log_det_of(L.F[i]), log_tolerance(L.F[i]));
+    }
+  };
+  for (const Lie& lie : impossible) {  // and without an info that tells
+    SCOPED_TRACE(lie.what);
+    DeviceBatch<TypeParam> factors(this->q, L.F);
+    claim(factors, L.F, lie, 4);
+    DeviceArray<real_t<TypeParam>> result(this->q, this->count, real_t<TypeParam>(garbage));
+    cholesky_log_det(this->q, Uplo::Lower, factors.ragged(), result.data());
+    this->q.sync();
+    expect(result.download(), 4);
   }
+  L.info[3] = -1;
+  expect(log_det(this->q, Kind::Ragged, Uplo::Lower, L), 3);
+}
+
+TYPED_TEST(Ragged, ImpossibleItemsAreNotTriedWithAShift) {
+  using T = TypeParam;
+  for (Uplo uplo : both_uplos)
+    for (const Lie& lie : impossible) {
+      SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << lie.what);
+      auto A = this->items();
+      A[7](0, 0) = T(-1);
+      DeviceBatch<T> batch(this->q, A);
+      claim(batch, A, lie, 4);
+      DeviceArray<int> info(this->q, this->count, garbage);
+      DeviceArray<double> used(this->q, this->count, double(garbage));
+      cholesky(this->q, uplo, batch.ragged(), info.data(),
+               {.shift_on_failure = {.tries = 3, .first = 10, .used = used.data()}});
+      this->q.sync();
+      const auto F = batch.download();
+      const auto infos = info.download();
+      const auto shifts = used.download();
+      for (int i = 0; i < this->count; ++i) {
+        EXPECT_EQ(infos[i], i == 4 ? -1 : 0) << "item " << i;
+        EXPECT_EQ(shifts[i] != 0, i == 7) << "item " << i;
+      }
+      EXPECT_TRUE(same_bits(F[4], A[4]));
+    }
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ class Rows(BenchTest):
         rows = self.rows("batch", "--preset", "ib", "--count", "2")
         self.assertEqual(len({(row["n"], row["tuning"]) for row in rows}), 18)
         for row in rows:
-            self.assertEqual((row["kind"], row["count"]), ("strided", 2))
+            self.assertEqual((row["kind"], row["count"], row["preset"]), ("strided", 2, "ib"))
             self.assertEqual(row["bytes"] % (row["n"] * (row["n"] + 1) * 2), 0)
             self.assertAlmostEqual(row["part_of_copy"], row["bytes"] / row["seconds"] / row["copy_rate"], places=9)
         self.assertIn("of copy %", self.succeed("bench", "batch", *QUICK, "--scalar", self.scalar, "--n", "3", "--count", "9"))
@@ -100,12 +100,19 @@ class Rows(BenchTest):
         for row in rows:
             self.assertEqual((row["method"], row["nrhs"], row["count"], row["peer"]), ("solve", 5, 3, "lapack"))
             self.assertIsNone(row["host_us"])    # the host has no call that only enqueues
+            self.assertAlmostEqual(row["part_of_copy"], row["bytes"] / row["seconds"] / row["copy_rate"], places=9)
         for row in self.rows("batch", "--method", "factor-solve", "--n", "7,40", "--count", "5", "--rhs", "1,3"):
             self.assertEqual((row["method"], row["count"], row["peer"]), ("factor-solve", 5, "lapack"))
             self.assertLess(row["residual"], 30)
         (row,) = self.rows("batch", "--sizes", "one-large", "--n", "90", "--count", "20", "--against", "none")
         self.assertEqual(row["kind"], "ragged")
         self.assertAlmostEqual(row["seconds"] / row["us_per_column"] * 1e6, 90 + 19 * 16, places=3)
+        rows = self.rows("batch", "--preset", "schedule", "--count", "2", "--against", "none")
+        self.assertEqual({row["sizes"] for row in rows}, {"384"})
+        self.assertEqual(sum("schedule=lazy" in row["tuning"] for row in rows), len(rows) / 4)
+        (row,) = self.rows("batch", "--sizes", "5", "--n", "7", "--count", "400", "--against", "none")
+        columns = row["seconds"] / row["us_per_column"] * 1e6
+        self.assertLess(abs(columns / 400 - 5), 0.5)             # uniform in 3..7
         rows = self.rows("batch", "--preset", "herk", "--count", "2", "--against", "none")
         self.assertEqual(len(rows), 6)
 
@@ -326,6 +333,8 @@ class Usage(BenchTest):
             ("--device", ["lu", "--device", "tpu"]), ("--count", ["batch", "--count", "0"]),
             ("--against", ["lu", "--against", "magma"]), ("--kind", ["batch", "--kind", "list"]),
             ("needs --kind ragged", ["batch", "--kind", "strided", "--sizes", "uniform"]),
+            ("'many' is not one of fixed, uniform, one-large", ["batch", "--sizes", "many"]),
+            ("--n: 10 must be in 5..9 where --sizes 5 is the mean", ["batch", "--sizes", "5", "--n", "10"]),
             ("needs --device cuda", ["lu", "--device", "host", "--against", "cusolver"]),
             ("--count belongs to bench batch", ["lu", "--count", "3"]),
             ("--preset belongs to bench batch", ["lu", "--preset", "fixed"]),

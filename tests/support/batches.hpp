@@ -15,15 +15,24 @@ inline const char* name(Kind kind) {
 template <class T>
 using Items = std::vector<HostMatrix<T>>;
 
-/// f(view) with the view of this kind.
-template <class T, class F>
-void as(Kind kind, const DeviceBatch<T>& batch, F f) {
+/// f(view), or f(view, view), with the views of this kind.
+template <class Views, class F>
+void as(Kind kind, const Views& batch, F f) {
   if (kind == Kind::Strided)
     f(batch.strided());
   else if (kind == Kind::Pointers)
     f(batch.pointers());
   else
     f(batch.ragged());
+}
+template <class Views, class F>
+void as(Kind kind, const Views& a, const Views& b, F f) {
+  if (kind == Kind::Strided)
+    f(a.strided(), b.strided());
+  else if (kind == Kind::Pointers)
+    f(a.pointers(), b.pointers());
+  else
+    f(a.ragged(), b.ragged());
 }
 
 template <class T>
@@ -59,12 +68,7 @@ Items<T> solve_cholesky(Queue& q, Kind kind, Uplo uplo, const FactoredItems<T>& 
                         const SolveOptions& options = {}) {
   DeviceBatch<T> L(q, A.F), X(q, B);
   DeviceArray<int> info(q, A.info);
-  if (kind == Kind::Strided)
-    cholesky_solve(q, uplo, L.strided(), X.strided(), info.data(), options);
-  else if (kind == Kind::Pointers)
-    cholesky_solve(q, uplo, L.pointers(), X.pointers(), info.data(), options);
-  else
-    cholesky_solve(q, uplo, L.ragged(), X.ragged(), info.data(), options);
+  as(kind, L, X, [&](auto l, auto x) { cholesky_solve(q, uplo, l, x, info.data(), options); });
   q.sync();
   const auto result = X.download(), F = L.download();
   for (std::size_t i = 0; i < B.size(); ++i) {
@@ -82,17 +86,6 @@ std::vector<real_t<T>> log_det(Queue& q, Kind kind, Uplo uplo, const FactoredIte
   as(kind, L, [&](auto view) { cholesky_log_det(q, uplo, view, result.data(), info.data()); });
   q.sync();
   return result.download();
-}
-
-/// f(view, view) with the views of this kind.
-template <class T, class F>
-void as(Kind kind, const DeviceBatch<T>& a, const DeviceBatch<T>& b, F f) {
-  if (kind == Kind::Strided)
-    f(a.strided(), b.strided());
-  else if (kind == Kind::Pointers)
-    f(a.pointers(), b.pointers());
-  else
-    f(a.ragged(), b.ragged());
 }
 
 template <class T>

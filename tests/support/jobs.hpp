@@ -124,58 +124,66 @@ Job log_det_job(Queue& q, Random& random, const char* name, Uplo uplo, index_t n
        [d] { EXPECT_LT(std::abs(double(d->log_det.download()[0]) - log_det_of(d->F)), log_tolerance(d->F)); }});
 }
 
-/// A batch of `count` items of order n, or of orders up to n; factored, or, with rhs > 0, solved.
+/// What is done with a batch of positive definite items, of order n or of orders up to n: those that begin with factors get them
+/// from the host.
+enum class CholeskyCall { Factor, FactorSolve, Solve, Inverse, LogDet };
 template <class T>
-Job batch_job(Queue& q, Random& random, const char* name, Kind kind, Uplo uplo, index_t count, index_t n, index_t rhs,
-              const CholeskyOptions& options = {}) {
+Job batch_job(Queue& q, Random& random, const char* name, Kind kind, Uplo uplo, CholeskyCall call, index_t count,
+              index_t n, index_t rhs = 0, const CholeskyOptions& options = {}) {
   struct Data {
     Items<T> A, B, F;
     std::unique_ptr<DeviceBatch<T>> L, X;
     std::unique_ptr<DeviceArray<int>> info;
+    std::unique_ptr<DeviceArray<real_t<T>>> log_det;
   };
+  const bool factored = call != CholeskyCall::Factor && call != CholeskyCall::FactorSolve;
   auto d = std::make_shared<Data>();
   for (index_t i = 0; i < count; ++i) {
-    d->A.push_back(HostMatrix<T>(kind == Kind::Ragged ? n - i % n : n, kind == Kind::Ragged ? n - i % n : n));
-    d->B.push_back(HostMatrix<T>(d->A.back().rows, rhs));
+    const index_t own = kind == Kind::Ragged ? n - i * n / count : n;
+    d->A.push_back(HostMatrix<T>(own, own));
+    d->B.push_back(HostMatrix<T>(own, call == CholeskyCall::Inverse ? own : rhs));
   }
   d->L = std::make_unique<DeviceBatch<T>>(q, d->A), d->X = std::make_unique<DeviceBatch<T>>(q, d->B);
   d->info = std::make_unique<DeviceArray<int>>(q, count, garbage);
-  const auto renew = [d, &random, kind, uplo, rhs, count] {
+  d->log_det = std::make_unique<DeviceArray<real_t<T>>>(q, count, real_t<T>(garbage));
+  const auto renew = [d, &random, kind, uplo, factored, count] {
     for (auto& A : d->A) A = random_spd<T>(random, A.rows);
     for (auto& B : d->B) B = random_matrix<T>(random, B.rows, B.cols);
-    d->F = rhs > 0 ? factor_cholesky(host_queue(), kind, uplo, d->A).F : d->A;
-    d->L->upload(d->F), d->X->upload(d->B), d->info->upload(std::vector<int>(count, rhs > 0 ? 0 : garbage));
+    d->F = factored ? factor_cholesky(host_queue(), kind, uplo, d->A).F : d->A;
+    d->L->upload(d->F), d->X->upload(d->B), d->info->upload(std::vector<int>(count, factored ? 0 : garbage));
   };
-  if (rhs == 0)
-    return prepared({name, renew,
-                     [d, &q, kind, uplo, options] {
-                       as(kind, *d->L, [&](auto view) { cholesky(q, uplo, view, d->info->data(), options); });
-                     },
-                     [d, uplo] {
-                       expect_right<T>(uplo, d->A, {d->L->download(), d->info->download(), ""});
-                     },
-                     [d, &q, kind, uplo, options] {
-                       std::size_t bytes = 0;
-                       as(kind, *d->L, [&](auto view) { bytes = cholesky_scratch(q, uplo, view, options); });
-                       return bytes;
-                     }});
-  return prepared({name, renew,
-                   [d, &q, kind, uplo] {
-                     if (kind == Kind::Strided)
-                       cholesky_solve(q, uplo, d->L->strided(), d->X->strided(), d->info->data());
-                     else if (kind == Kind::Pointers)
-                       cholesky_solve(q, uplo, d->L->pointers(), d->X->pointers(), d->info->data());
-                     else
-                       cholesky_solve(q, uplo, d->L->ragged(), d->X->ragged(), d->info->data());
-                   },
-                   [d] { expect_solved(d->A, d->X->download(), d->B); },
-                   [d, &q, kind, uplo] {
-                     if (kind == Kind::Strided)
-                       return cholesky_solve_scratch(q, uplo, d->L->strided(), d->X->strided());
-                     if (kind == Kind::Pointers)
-                       return cholesky_solve_scratch(q, uplo, d->L->pointers(), d->X->pointers());
-                     return cholesky_solve_scratch(q, uplo, d->L->ragged(), d->X->ragged());
-                   }});
+  const auto run = [d, &q, kind, uplo, call, options] {
+    int* info = d->info->data();
+    as(kind, *d->L, *d->X, [&](auto l, auto x) {
+      if (call == CholeskyCall::Factor) cholesky(q, uplo, l, info, options);
+      if (call == CholeskyCall::FactorSolve) cholesky_factor_solve(q, uplo, l, x, info, options);
+      if (call == CholeskyCall::Solve) cholesky_solve(q, uplo, l, x, info);
+      if (call == CholeskyCall::Inverse) cholesky_inverse(q, uplo, l, x, info);
+      if (call == CholeskyCall::LogDet) cholesky_log_det(q, uplo, l, d->log_det->data(), info);
+    });
+  };
+  const auto check = [d, uplo, call, factored] {
+    const auto X = d->X->download();
+    if (!factored) expect_right<T>(uplo, d->A, {d->L->download(), d->info->download(), ""});
+    if (call == CholeskyCall::FactorSolve || call == CholeskyCall::Solve) expect_solved(d->A, X, d->B);
+    if (call == CholeskyCall::Inverse) expect_inverted(d->A, d->B, X, d->A.size());
+    if (call == CholeskyCall::LogDet) {
+      const auto values = d->log_det->download();
+      for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_NEAR(values[i], log_det_of(d->F[i]), log_tolerance(d->F[i])) << "item " << i;
+    }
+  };
+  const auto scratch = [d, &q, kind, uplo, call, options] {
+    std::size_t bytes = 0;
+    as(kind, *d->L, *d->X, [&](auto l, auto x) {
+      if (call == CholeskyCall::Factor) bytes = cholesky_scratch(q, uplo, l, options);
+      if (call == CholeskyCall::FactorSolve) bytes = cholesky_factor_solve_scratch(q, uplo, l, x, options);
+      if (call == CholeskyCall::Solve) bytes = cholesky_solve_scratch(q, uplo, l, x);
+      if (call == CholeskyCall::Inverse) bytes = cholesky_inverse_scratch(q, uplo, l, x);
+    });
+    return bytes;
+  };
+  return prepared({name, renew, run, check, scratch});
 }
 
 template <class T>
@@ -348,26 +356,33 @@ using MakeJob = std::function<Job(Queue&)>;
 template <class T>
 void for_every_job(Random& random, const std::function<void(const MakeJob&)>& f) {
   const CholeskyOptions right{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=8 looking=right"},
-      left{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=3 looking=left"};
+      left{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=3 looking=left"},
+      lazy{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=8 schedule=lazy"};
   f([&](Queue& q) { return cholesky_job<T>(q, random, "cholesky, small", Uplo::Lower, 20); });
   f([&](Queue& q) { return cholesky_job<T>(q, random, "cholesky, larger", Uplo::Upper, 160); });
   f([&](Queue& q) { return cholesky_job<T>(q, random, "cholesky, blocked right", Uplo::Lower, 50, right); });
   f([&](Queue& q) { return cholesky_job<T>(q, random, "cholesky, blocked left", Uplo::Upper, 50, left); });
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos) {
-      f([&](Queue& q) { return batch_job<T>(q, random, "cholesky of a batch of small items", kind, uplo, 40, 9, 0); });
-      f([&](Queue& q) {
-        return batch_job<T>(q, random, "cholesky of a batch of larger items", kind, uplo, 3, 100, 0);
-      });
-      f([&](Queue& q) {
-        return batch_job<T>(q, random, "cholesky of a batch, blocked right", kind, uplo, 5, 30, 0, right);
-      });
-      f([&](Queue& q) {
-        return batch_job<T>(q, random, "cholesky_solve of a batch of small items", kind, uplo, 40, 9, 2);
-      });
-      f([&](Queue& q) {
-        return batch_job<T>(q, random, "cholesky_solve of a batch of larger items", kind, uplo, 3, 100, 7);
-      });
+      const auto batch = [&](const char* name, CholeskyCall call, index_t count, index_t n, index_t rhs = 0,
+                             const CholeskyOptions& options = {}) {
+        f([&](Queue& q) { return batch_job<T>(q, random, name, kind, uplo, call, count, n, rhs, options); });
+      };
+      batch("cholesky of a batch of small items", CholeskyCall::Factor, 40, 9);
+      batch("cholesky of a batch of larger items", CholeskyCall::Factor, 3, 100);
+      batch("cholesky of a batch, blocked right", CholeskyCall::Factor, 5, 30, 0, right);
+      batch("cholesky_solve of a batch of small items", CholeskyCall::Solve, 40, 9, 2);
+      batch("cholesky_solve of a batch of larger items", CholeskyCall::Solve, 3, 100, 7);
+      batch("cholesky_inverse of a batch", CholeskyCall::Inverse, 4, 40);
+      if (uplo == (kind == Kind::Pointers ? Uplo::Upper : Uplo::Lower)) {  // the other triangle is no other way
+        batch("cholesky_factor_solve of a batch of small items", CholeskyCall::FactorSolve, 7, 20, 1);
+        batch("cholesky_factor_solve of a batch of larger items", CholeskyCall::FactorSolve, 3, 80, 3);
+        batch("cholesky_log_det of a batch", CholeskyCall::LogDet, 5, 20);
+      }
+      if (kind == Kind::Ragged) {
+        batch("cholesky of a ragged batch, sorted", CholeskyCall::Factor, 6, 140, 0, {.tuning = "whole=1000 sorted=1"});
+        batch("cholesky of a ragged batch, lazy", CholeskyCall::Factor, 5, 30, 0, lazy);
+      }
     }
   for (Uplo uplo : both_uplos) {
     f([&](Queue& q) { return cholesky_solve_job<T>(q, random, "cholesky_solve, small", uplo, 20, 2); });

@@ -66,7 +66,7 @@ void walk(int tiles, int band, int blocks) {
 TEST(SquareOrder, DrawsEveryPieceOnceAndAfterWhatItWaitsFor) {
   for (int band : {1, 2, 3, 4, 6, 8})
     for (int blocks : {1, 2, 20, 131})
-      for (int tiles = 1; tiles < 300; tiles = tiles < 45 ? tiles + 1 : tiles * 7 / 5) walk(tiles, band, blocks);
+      for (int tiles = 1; tiles < 150; tiles = tiles < 30 ? tiles + 1 : tiles * 7 / 5) walk(tiles, band, blocks);
 }
 
 TEST(SquareOrder, BandsThatAreManyPiecesBeginWhereOthersAre) {

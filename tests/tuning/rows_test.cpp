@@ -152,7 +152,7 @@ TEST(TuningRows, ChooseTheWayOfAFactorizationByOrderAndScalar) {
 
 TEST(TuningRows, EveryFieldReachesItsMember) {
   const Table table = table_of(
-      "any cholesky any : whole=1 interleaved=2 nb=3 leaf=4 tile=exclusive ib=19 separate=20 looking=left\nany lu any : whole=5 nb=6 leaf=7\n"
+      "any cholesky any : whole=1 interleaved=2 nb=3 leaf=4 tile=exclusive ib=19 separate=20 looking=left schedule=lazy\nany lu any : whole=5 nb=6 leaf=7\n"
       "any solve any : nb=8 tri_nb=21\nany value any : gpu_from=9\n"
       "any sparse any : metis_from=10 amd_to=11 both=12 tiny=13 narrow=14 narrow_zeros=15 medium=16 medium_zeros=17 "
       "wide_zeros=18\n");
@@ -165,6 +165,7 @@ TEST(TuningRows, EveryFieldReachesItsMember) {
   EXPECT_EQ(c.ib, 19);
   EXPECT_EQ(c.separate, 20);
   EXPECT_EQ(c.looking, Looking::Left);
+  EXPECT_EQ(c.schedule, core::Schedule::Lazy);
   const auto l = table.find<LuTuning>(arm, "f32", 1, 1, "");
   EXPECT_EQ(l.whole, 5);
   EXPECT_EQ(l.nb, 6);

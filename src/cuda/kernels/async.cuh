@@ -42,4 +42,28 @@ __device__ inline void copy_wait(int pending) {
   }
 }
 
+// Barriers in shared memory, named by their addresses there.
+__device__ inline void barrier_init(unsigned barrier, int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+/// By one thread, when nobody comes any more: the place is plain memory again.
+__device__ inline void barrier_end(unsigned barrier) {
+  asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(barrier) : "memory");
+}
+__device__ inline void barrier_arrive(unsigned barrier) {
+  asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(barrier) : "memory");
+}
+/// Waits for the end of a phase of this parity.
+__device__ inline void barrier_wait(unsigned barrier, int parity) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define TRIFACTOR_BARRIER_WAIT "mbarrier.try_wait.parity.shared.b64"
+#else
+#define TRIFACTOR_BARRIER_WAIT "mbarrier.test_wait.parity.shared.b64"
+#endif
+  asm volatile("{\n.reg .pred p;\nagain:\n" TRIFACTOR_BARRIER_WAIT " p, [%0], %1;\n@!p bra again;\n}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+#undef TRIFACTOR_BARRIER_WAIT
+}
+
 }  // namespace trifactor::cuda

@@ -14,24 +14,10 @@ namespace trifactor::cuda {
 template <class T>
 inline constexpr bool boxed = std::is_same_v<T, double>;
 
-// Barriers in shared memory, named by their addresses there.
-__device__ inline void barrier_init(unsigned barrier, int count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
-}
-__device__ inline void barrier_arrive(unsigned barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
 #if TRIFACTOR_TENSOR
 /// Arrives, and announces so many bytes by the copy engine.
 __device__ inline void barrier_expect(unsigned barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-/// Waits for the end of a phase of this parity.
-__device__ inline void barrier_wait(unsigned barrier, int parity) {
-  asm volatile(
-      "{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@!p bra again;\n}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
 }
 /// What the caller read and wrote, or has acquired, comes before what the copy engine does for it from here on.
 __device__ inline void fence_copy_engine() { asm volatile("fence.proxy.async;" ::: "memory"); }
@@ -61,7 +47,6 @@ __device__ inline void mma16(double (&c)[4], const double (&a)[8], const double 
 }
 #else
 __device__ inline void barrier_expect(unsigned, int) {}
-__device__ inline void barrier_wait(unsigned, int) {}
 __device__ inline void fence_copy_engine() {}
 __device__ inline void copy_box(unsigned, const CUtensorMap*, int, int, unsigned) {}
 __device__ inline void copy_box(unsigned, const CUtensorMap*, int, int, int, unsigned) {}

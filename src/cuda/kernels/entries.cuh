@@ -30,13 +30,24 @@ void launch_check_solve(void* stream, Items<const T> L, Items<T> X, const int* i
   launch(stream, check_solve_kernel<T>, grid_for(ceil_div(X.count, entry_threads)), entry_threads, 0, L, X, info, skip);
 }
 
+template <class T>
+__global__ void take_remaining_kernel(Items<T> A, index_t k, index_t nb, int* info, Remaining<T> rest) {
+  for (index_t b = index_t(blockIdx.x) * blockDim.x + threadIdx.x; b < A.count; b += index_t(gridDim.x) * blockDim.x)
+    rest.take(A, b, k, nb, info);
+}
+template <class T>
+void launch_take_remaining(void* stream, Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest) {
+  launch(stream, take_remaining_kernel<T>, grid_for(ceil_div(A.count, entry_threads)), entry_threads, 0, A, k, nb, info,
+         rest);
+}
+
 /// One warp for each item; its lanes' sums are added in the same order in every run.
 template <class T>
 __global__ void log_det_kernel(Items<const T> L, Real<T>* out, const int* info) {
   const int lane = int(threadIdx.x) % 32;
   const index_t warps = blockDim.x / 32;
   for (index_t b = blockIdx.x * warps + threadIdx.x / 32; b < L.count; b += gridDim.x * warps) {
-    Real<T> sum = (info && info[b] != 0) || !L.possible(b) ? Limits<Real<T>>::nan : Real<T>(0);
+    Real<T> sum = (info && info[b] != 0) || !L.possible_square(b) ? Limits<Real<T>>::nan : Real<T>(0);
     if (sum == 0) {
       const Tile<const T> a = L.item(b);
       for (index_t k = lane; k < min(a.rows, a.cols); k += 32) sum += std::log(real(a(k, k)));
@@ -187,6 +198,8 @@ void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                      \
   template void trifactor::cuda::launch_reset_info<T>(void*, Items<T>, bool, int*);                           \
   template void trifactor::cuda::launch_check_solve<T>(void*, Items<const T>, Items<T>, const int*, int*);    \
+  template void trifactor::cuda::launch_take_remaining<T>(void*, Items<T>, index_t, index_t, int*,            \
+                                                          const Remaining<T>&);                               \
   template void trifactor::cuda::launch_log_det<T>(void*, Items<const T>, Real<T>*, const int*);              \
   template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                         \
   template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                         \

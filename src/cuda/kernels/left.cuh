@@ -11,8 +11,15 @@ namespace trifactor::cuda {
 // there before [it is factored] this column is solved [it is solved] and the next one is updated with it, the two
 // strips of the next diagonal tile first, for which the factoring warp waits.
 
-/// Who meets when a diagonal tile is there: the warp that factors it and two workers, with 16 rows each.
-inline constexpr int diagonal_threads = 96;
+/// Where two workers, with 16 rows each, tell the warp that factors that the diagonal tile is there, and go on. In shared
+/// memory, since racecheck takes bar.sync of three warps for no order at all, and reports pairs of accesses that lie on two
+/// sides of a barrier of all.
+template <class Shape>
+__device__ __forceinline__ unsigned diagonal_barrier() {
+  __shared__ std::uint64_t barriers[Shape::teams];
+  return shared_address(&barriers[this_team<Shape>()]);
+}
+inline constexpr int diagonal_threads = 64;
 
 template <class T, class Shape>
 __device__ __noinline__ void kept_chain(Tile<T> given) {
@@ -21,13 +28,14 @@ __device__ __noinline__ void kept_chain(Tile<T> given) {
   prefetch_columns(afresh(A), 0);
   for (int k0 = 0; k0 < n; k0 += Shape::nb) {
     if (k0 + Shape::nb < n) prefetch_columns(afresh(A), k0 + Shape::nb);
-    meet<Meeting::Diagonal, Shape>(diagonal_threads);  // the diagonal tile is there
+    barrier_wait(diagonal_barrier<Shape>(), k0 / Shape::nb % 2);  // the diagonal tile is there
     factor_diagonal<T, Shape>(n, k0);
     team_sync<Shape>();  // it is factored
     write_diagonal<T, Shape>(afresh(A), k0);
     if (LeftShared<T, Shape>::status() > 0) break;
     if (k0 + Shape::nb < n) team_sync<Shape>();  // the block column is solved
   }
+  if (threadIdx.x % 32 == 0) barrier_end(diagonal_barrier<Shape>());
 }
 
 template <class T, class Shape>
@@ -63,7 +71,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     else
       park(c, row, 0);
   }
-  if (worker < 2) meet<Meeting::Diagonal, Shape>(diagonal_threads);  // the first diagonal tile is there
+  if (worker < 2) barrier_arrive(diagonal_barrier<Shape>());  // the first diagonal tile is there
   for (int k0 = 0; k0 < n; k0 += nb) {
     const int k1 = k0 + nb;
     // As many warps update as give each quarter of the multiprocessor the same, and most of them several strips, which
@@ -151,12 +159,12 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       if (row(s) < end_kept) update(constant, integral_constant<int, 1>{}, k0 / nb);
       if (s == 0 && worker < 2) {
         if (row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
-        meet<Meeting::Diagonal, Shape>(diagonal_threads);  // the next diagonal tile is there
+        barrier_arrive(diagonal_barrier<Shape>());  // the next diagonal tile is there
       }
     });
     if constexpr (Shape::late > 0)
       if (has_late) update_late(Last{}, k0 / nb, k1 / nb);
-    meet<Meeting::Workers, Shape>(32 * Shape::workers);  // nobody reads the tiles of its row any more
+    meet_workers<Shape>();  // nobody reads the tiles of its row any more
     const bool room = k1 + nb == Shape::first_late && n > Shape::first_late;  // for late rows: no other is wanted now
 #pragma unroll
     for (int s = 0; s < strips; ++s)
@@ -179,7 +187,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
           load(y, r, nb * k);
           park(y, r, k);
         }
-        meet<Meeting::Workers, Shape>(32 * Shape::workers);  // the late rows are kept, too
+        meet_workers<Shape>();  // the late rows are kept, too
       }
   }
 }
@@ -324,7 +332,10 @@ __device__ __forceinline__ int factor_left(const Tile<T>& A) {
   if (A.rows == 0) return 0;
   const int warp = __shfl_sync(~0u, team_warp<Shape>(), 0);
   const int worker = !Shape::apart ? warp - 1 : warp % 4 ? warp - warp / 4 - 1 : Shape::updaters + warp / 4 - 1;
-  if (team_rank<Shape>() == 0) Shared::status() = 0;
+  if (team_rank<Shape>() == 0) {
+    Shared::status() = 0;
+    if constexpr (Shape::kept) barrier_init(diagonal_barrier<Shape>(), diagonal_threads);
+  }
   team_sync<Shape>();  // nothing has failed yet
   if constexpr (Shape::kept) {
     if (warp > 0)

@@ -31,8 +31,9 @@ __device__ __forceinline__ void read_block(const T* block, T (&l)[8][8]) {
 
 /// Factors a tile of order n up to 32 in shared memory by one warp, eight columns after the other, and inverts its
 /// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. As in factor_corner every lane has the diagonal
-/// block in registers and factors it for itself, and carries a row of the tile besides. Returns 0, the failed column +
-/// 1, or, without `careful`, -1 when a pivot is not of a middling size: what the tile holds then is of no use.
+/// block in registers and factors it for itself, and carries a row of the tile besides. Blocks of eight beyond n are left
+/// out: nothing lies below them. Returns 0, the failed column + 1, or, without `careful`, -1 when a pivot is not of a
+/// middling size: what the tile holds then is of no use.
 template <bool careful, int pitch, class T>
 __device__ __forceinline__ int factor_tile(T* L, int n, T* scales, T* V) {
   using R = Real<T>;
@@ -45,7 +46,7 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scales, T* V) {
     __syncwarp();  // it is there
   }
 #pragma unroll 1
-  for (int k0 = 0; k0 < edge; k0 += width) {
+  for (int k0 = 0; k0 < n; k0 += width) {
     T* const panel = L + k0 * pitch;
     T a[1][width], l[width][width];
     R pivots[width];
@@ -122,7 +123,7 @@ __device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
 #pragma unroll
   for (int k = 0; k < edge; ++k) rest[k] = L[k * pitch + row];
 #pragma unroll 1
-  for (int k0 = 0; k0 < edge; k0 += width) {
+  for (int k0 = 0; k0 < n; k0 += width) {
     float* const panel = L + k0 * pitch;
     float a[2][width], l[width][width], pivots[width];
     read_block<pitch>(panel + k0, l);

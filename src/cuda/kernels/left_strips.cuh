@@ -143,23 +143,24 @@ __device__ __forceinline__ int team_warp() {
   else
     return (warp + this_team<Shape>() * max(1, 4 / Shape::teams)) % Shape::warps;
 }
-/// Barriers of some warps of a team: `threads` of them come. Since there are such, racecheck reports hazards of this kernel;
-/// those that were looked at lie on two sides of a barrier of all.
-enum class Meeting { All, Diagonal, Workers };
-template <Meeting at, class Shape>
-__device__ __forceinline__ void meet(int threads) {
-  if constexpr (Shape::teams == 1)
-    asm volatile("bar.sync %0, %1;" ::"n"(int(at)), "r"(threads) : "memory");
-  else
-    asm volatile("bar.sync %0, %1;" ::"r"(int(at) + 3 * (this_team<Shape>() * (Shape::warps / 4)) + 1), "r"(threads)
-                 : "memory");
+/// Barriers of all threads of a team, and of its workers, without the warp that factors.
+template <class Shape>
+__device__ __forceinline__ int team_barriers() {
+  return 1 + 2 * (this_team<Shape>() * (Shape::warps / 4));  // the first of two
 }
 template <class Shape>
 __device__ __forceinline__ void team_sync() {
   if constexpr (Shape::teams == 1)
     __syncthreads();
   else
-    meet<Meeting::All, Shape>(Shape::threads);
+    asm volatile("bar.sync %0, %1;" ::"r"(team_barriers<Shape>()), "n"(Shape::threads) : "memory");
+}
+template <class Shape>
+__device__ __forceinline__ void meet_workers() {
+  if constexpr (Shape::teams == 1)
+    asm volatile("bar.sync 1, %0;" ::"n"(32 * Shape::workers) : "memory");
+  else
+    asm volatile("bar.sync %0, %1;" ::"r"(team_barriers<Shape>() + 1), "n"(32 * Shape::workers) : "memory");
 }
 
 /// Which shapes take items of which order, and up to which the factor is kept. H200, 2026-11-15, ms for 10,000 items,
@@ -300,6 +301,7 @@ __device__ __forceinline__ void factor_diagonal(int n, int k0) {
   const int order = min(nb, n - k0), lane = int(threadIdx.x) % 32;
   int failed = factor_tile<false, pitch>(L, order, Shared::scales(), Shared::inverses(k0));
   if (failed < 0) {
+    __syncwarp();  // nobody reads it any more
     for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::given()[k * pitch + lane];
     __syncwarp();  // it is as it was
     failed = factor_tile_carefully<T, pitch>(L, order, Shared::scales(), Shared::inverses(k0));
