@@ -58,8 +58,8 @@ void time_run(const Contender& work, const Instruments& with, Times& times) {
   }
 }
 
-/// What calls cost their caller in a loop that enqueues one after the other. The few runs that time the work are not enough
-/// for that: at one moment a call took 5 us, at another 20, in all of five runs.
+/// What calls cost their caller in a loop that enqueues one after the other. The few runs that time the work are not
+/// enough for that: at one moment a call took 5 us, at another 20, in all of five runs.
 constexpr std::size_t host_calls = 40, calls_at_once = 4;  // so many launches of the largest drivers fit into a stream
 constexpr double host_seconds = 0.03;                      // for large items, fewer calls
 

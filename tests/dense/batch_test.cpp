@@ -168,8 +168,8 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
                                          {.tuning = std::string("whole=1000 sorted=1000000 ") + rung.tuning});
           expect_right(uplo, A, L);
           const std::string path = rung.path;
-          const bool mixed = kind == Kind::Ragged &&
-                             ((path == "small" && n > 8) || path == "resident 32" || path == "resident 64");
+          const bool mixed =
+              kind == Kind::Ragged && ((path == "small" && n > 8) || path == "resident 32" || path == "resident 64");
           EXPECT_EQ(L.path, mixed ? "mixed" : path);
         }
 }

@@ -112,8 +112,8 @@ struct ItemList {
   __device__ int* placed() const { return flags + keys + 2; }
 };
 
-/// Counts the items of 32 that have their place in the list, or puts them there; by one warp. Tickets tell who does what: all
-/// that one waits for have begun.
+/// Counts the items of 32 that have their place in the list, or puts them there; by one warp. Tickets tell who does
+/// what: all that one waits for have begun.
 template <class T>
 __device__ __forceinline__ void list_items(const Items<T>& A, const ItemList& list, int chunks) {
   const int lane = int(threadIdx.x % 32), ticket = __shfl_sync(~0u, lane == 0 ? atomicAdd(list.ticket(), 1) : 0, 0);
@@ -189,8 +189,8 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
 /// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 blocks of
 /// one warp, grid (chunks, 32), or 17 where no item has more than 16 rows: first items of more than 16 rows, the
 /// largest first, then pairs of more than 8, then fours. The larger half of each chunk comes first, chunk by chunk from
-/// the last one on as ItemTurn does it; what is left is small and fills the gaps at the end. With a list, which takes the
-/// others, the first row of the grid counts, and the last one lists.
+/// the last one on as ItemTurn does it; what is left is small and fills the gaps at the end. With a list, which takes
+/// the others, the first row of the grid counts, and the last one lists.
 template <class T, int most, bool by_rows>
 __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
     cholesky_mixed_kernel(Items<T> A, int above, ItemList list, int* info, index_t first, bool resets) {
@@ -229,8 +229,8 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
 
 // ---- from the left, a block column in registers ----
 
-/// What the shapes of one launch take: each its part of a list, by tickets, the first that of `rung`; or, without a list,
-/// the first all items.
+/// What the shapes of one launch take: each its part of a list, by tickets, the first that of `rung`; or, without a
+/// list, the first all items.
 struct LeftWork {
   ItemList list;
   int rung = 0;
@@ -303,7 +303,8 @@ Rung rung_of(index_t n, const CholeskyTuning& tuning) {
 /// Shapes that share a launch, from the largest items to the smallest: as many warps and registers for all.
 template <class... Shapes>
 struct ShapeList {};
-/// Launches that take the items of a list, likewise. H200, ms, sizes uniform in 1..N; a launch costs the host 4 to 5 us.
+/// Launches that take the items of a list, likewise. Figures: H200, ms, sizes uniform in 1..N. A launch costs the host
+/// 4 to 5 us.
 template <class... Launches>
 struct LaunchList {};
 template <class T>
@@ -312,16 +313,16 @@ struct ListedShapes {
   using Kept = ShapeList<typename S::Up128>;
   using type = LaunchList<ShapeList<typename S::Beyond>, Kept>;
 };
-/// In three launches or in one: 1.71 and 1.69 for 2,000 items of N = 512, 1.206 and 1.233 for 10,000 of N = 200, but 0.396 and
-/// 0.468 for N = 128.
+/// In three launches or in one: 1.71 and 1.69 for 2,000 items of N = 512, 1.206 and 1.233 for 10,000 of N = 200, but
+/// 0.396 and 0.468 for N = 128.
 template <>
 struct ListedShapes<double> {
   using S = LeftShapes<double>;
   using Kept = ShapeList<S::Up512, S::Up256, Teams<S::Up128, S::Up512::threads / S::Up128::threads, S::Up512::bytes>>;
   using type = LaunchList<ShapeList<S::Beyond>, Kept>;
 };
-/// Two launches for items that are kept: 0.942 for 2,000 of N = 512, 0.942 with Up128 for those of up to 128 rows, 0.977 with
-/// all in one launch.
+/// Two launches for items that are kept: 0.942 for 2,000 of N = 512, 0.942 with Up128 for those of up to 128 rows,
+/// 0.977 with all in one launch.
 template <>
 struct ListedShapes<float> {
   using S = LeftShapes<float>;
@@ -331,8 +332,8 @@ struct ListedShapes<float> {
 
 /// Launches rungs from the left.
 template <class T, class... Shapes>
-void launch_left(void* stream, index_t blocks, bool overlaps, ShapeList<Shapes...>, std::size_t bytes, const Items<T>& A,
-                 const LeftWork& work, int* info, index_t first, bool resets) {
+void launch_left(void* stream, index_t blocks, bool overlaps, ShapeList<Shapes...>, std::size_t bytes,
+                 const Items<T>& A, const LeftWork& work, int* info, index_t first, bool resets) {
   const auto kernel = cholesky_left_kernel<T, Shapes...>;
   constexpr int threads = LeftLaunch<Shapes...>::threads;
   const unsigned grid = grid_for(min(A.count, blocks));
@@ -356,12 +357,13 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width, false>;
-    constexpr bool may_be = width <= side_by_side;  // ragged
-    const auto kernel = A.is_flipped ? may_be && A.ragged() ? cholesky_small_kernel<T, width, may_be, true>
-                                                            : cholesky_small_kernel<T, width, false, true>
-                        : may_be && A.ragged() ? cholesky_small_kernel<T, width, may_be, false>
-                                               : cholesky_small_kernel<T, width, false, false>;
-    go(kernel, Shape::threads, Shape::items, A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
+    const auto kernel = [&]<bool by_rows>(std::bool_constant<by_rows>) {
+      if constexpr (width <= side_by_side)
+        if (A.ragged()) return cholesky_small_kernel<T, width, true, by_rows>;
+      return cholesky_small_kernel<T, width, false, by_rows>;
+    };
+    go(A.is_flipped ? kernel(std::true_type{}) : kernel(std::false_type{}), Shape::threads, Shape::items,
+       A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
   };
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
     const std::size_t bytes = TilesShape<T, most>::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
@@ -434,8 +436,9 @@ index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
   return listed ? ItemList::ints(A.count) : 0;
 }
 
-/// Ragged items, each on the rung of its own size: one launch for those of up to 64 rows, which lists the others; one for items
-/// too large to be kept, if there may be such, and one or two for those between. These begin where the one before leaves room.
+/// Ragged items, each on the rung of its own size: one launch for those of up to 64 rows, which lists the others; one
+/// for items too large to be kept, if there may be such, and one or two for those between. These begin where the one
+/// before leaves room.
 template <class T, class... Launches>
 void launch_listed(void* stream, int multiprocessors, const Items<T>& A, int* info, index_t first, bool resets,
                    const CholeskyTuning& tuning, ItemList list, LaunchList<Launches...>) {
@@ -457,8 +460,8 @@ void launch_listed(void* stream, int multiprocessors, const Items<T>& A, int* in
     using Launch = LeftLaunch<Shapes...>;
     const int end = rung + int(sizeof...(Shapes));
     if (most[rung] > most[end]) {
-      launch_left(stream, index_t(multiprocessors) * Launch::blocks, started, shapes, Launch::bytes, A, {list, rung}, info,
-                  first, resets);
+      launch_left(stream, index_t(multiprocessors) * Launch::blocks, started, shapes, Launch::bytes, A, {list, rung},
+                  info, first, resets);
       started = true;
     }
     rung = end;

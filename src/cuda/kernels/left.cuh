@@ -11,9 +11,9 @@ namespace trifactor::cuda {
 // there before [it is factored] this column is solved [it is solved] and the next one is updated with it, the two
 // strips of the next diagonal tile first, for which the factoring warp waits.
 
-/// Where two workers, with 16 rows each, tell the warp that factors that the diagonal tile is there, and go on. In shared
-/// memory, since racecheck takes bar.sync of three warps for no order at all, and reports pairs of accesses that lie on two
-/// sides of a barrier of all.
+/// Where two workers, with 16 rows each, tell the warp that factors that the diagonal tile is there, and go on. In
+/// shared memory, since racecheck takes bar.sync of three warps for no order at all, and reports pairs of accesses that
+/// lie on two sides of a barrier of all.
 template <class Shape>
 __device__ __forceinline__ unsigned diagonal_barrier() {
   __shared__ std::uint64_t barriers[Shape::teams];

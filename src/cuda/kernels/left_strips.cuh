@@ -114,16 +114,16 @@ struct Left {
   }
 };
 
-/// So many teams of a shape side by side in one block, so that one launch has the same number of warps for all shapes. Each
-/// has its part of `all` bytes of shared memory, and of the barriers: teams of one shape that are done leave both to teams of
-/// another that are made of the same warps.
+/// So many teams of a shape side by side in one block, so that one launch has the same number of warps for all shapes.
+/// Each has its part of `all` bytes of shared memory, and of the barriers: teams of one shape that are done leave both
+/// to teams of another that are made of the same warps.
 template <class Shape, int teams_, std::size_t all>
 struct Teams : Shape {
   static constexpr int teams = teams_, blocks = 1, room = int(all / teams / 16 * 16);
   static_assert(Shape::bytes <= room && Shape::warps % 4 == 0);
 };
-/// The team of this thread, its rank there, and the number of its warp. Warps that factor are in different quarters of the
-/// multiprocessor.
+/// The team of this thread, its rank there, and the number of its warp. Warps that factor are in different quarters of
+/// the multiprocessor.
 template <class Shape>
 __device__ __forceinline__ int this_team() {
   if constexpr (Shape::teams == 1)
