@@ -30,7 +30,12 @@ TYPED_TEST(BatchCalls, FactorsAndSolvesInOneCall) {
         for (index_t columns : {1, 2, 20}) {
           SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << " rhs=" << columns);
           auto A = this->items(kind, 9, n);
-          if (n > 0) A[0](n - 1, n - 1) = T(-1);
+          std::vector<index_t> bad(9, -1);
+          for (int i : {0, int(this->random.integer(1, 8))})
+            if (A[i].rows > 0) {
+              bad[i] = this->random.integer(0, A[i].rows - 1);
+              A[i](bad[i], bad[i]) = i == 0 ? T(-1) : T(nan<T>);
+            }
           const auto given = this->triangles(uplo, A);
           Items<T> B;
           for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, columns, 1));
@@ -41,18 +46,41 @@ TYPED_TEST(BatchCalls, FactorsAndSolvesInOneCall) {
           const auto f = F.download(), x = X.download();
           const auto infos = info.download();
           for (std::size_t i = 0; i < A.size(); ++i) {
-            const bool bad = i == 0 && n > 0;
-            EXPECT_EQ(infos[i], bad ? n : 0) << "item " << i;
+            EXPECT_EQ(infos[i], bad[i] + 1) << "item " << i;
             EXPECT_TRUE(same_outside_triangle(given[i], f[i], uplo)) << "item " << i;
             EXPECT_TRUE(same_frame(B[i], x[i])) << "item " << i;
-            if (bad) {
-              EXPECT_TRUE(same_bits(x[i], B[i]));
+            if (bad[i] >= 0) {
+              EXPECT_TRUE(same_bits(x[i], B[i])) << "item " << i;
+              EXPECT_LT(cholesky_ratio(A[i], f[i], uplo, bad[i]), threshold) << "item " << i;
             } else {
               EXPECT_LT(cholesky_ratio(A[i], f[i], uplo), threshold) << "item " << i;
               EXPECT_LT(solve_ratio(Op::None, A[i], x[i], B[i]), threshold) << "item " << i;
             }
           }
         }
+}
+
+TYPED_TEST(BatchCalls, RaggedItemsHaveEachItsOwnRightHandSides) {
+  using T = TypeParam;
+  for (Uplo uplo : both_uplos)
+    for (index_t n : {4, 8, 15, 30, 60, 80})
+      for (index_t most : {1, 5, 40}) {
+        SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << " rhs up to " << most);
+        const auto A = this->items(Kind::Ragged, 7, n);
+        Items<T> B;
+        for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, this->random.integer(0, most), 1));
+        B[6] = random_matrix<T>(this->random, A[6].rows, most);
+        DeviceBatch<T> F(this->q, this->triangles(uplo, A)), G(this->q, A), X(this->q, B), Y(this->q, B);
+        DeviceArray<int> info(this->q, 7, garbage), lu_info(this->q, 7, garbage), pivots(this->q, 7 * n, garbage);
+        cholesky_factor_solve(this->q, uplo, F.ragged(), X.ragged(), info.data());
+        lu_factor_solve(this->q, G.ragged(), pivots.data(), Y.ragged(), lu_info.data());
+        this->q.sync();
+        EXPECT_EQ(info.download(), std::vector<int>(7, 0));
+        EXPECT_EQ(lu_info.download(), std::vector<int>(7, 0));
+        expect_solved(A, X.download(), B), expect_solved(A, Y.download(), B);
+        const auto x = X.download(), y = Y.download();
+        for (std::size_t i = 0; i < A.size(); ++i) EXPECT_TRUE(same_frame(B[i], x[i]) && same_frame(B[i], y[i])) << i;
+      }
 }
 
 TYPED_TEST(BatchCalls, RaggedItemsThatDoNotFitGetMinusOne) {
