@@ -399,6 +399,18 @@ TYPED_TEST(Batch, ItemsBeyondTheLadder) {
     }
 }
 
+// So many that a block has several squares of an update.
+TYPED_TEST(Batch, OneLargeItemAmongManyInSteps) {
+  for (const char* schedule : {"greedy", "lazy"}) {
+    SCOPED_TRACE(schedule);
+    Items<TypeParam> A(6000, random_spd<TypeParam>(this->random, 2));
+    A[4321] = random_spd<TypeParam>(this->random, on_cuda() ? 420 : 100);
+    const std::string tuning = "whole=0 persistent=0 interleaved=0 nb=64 leaf=64 schedule=";
+    const auto L = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, {.tuning = tuning + schedule});
+    expect_right(Uplo::Lower, A, L);
+  }
+}
+
 // Lazy: small items begin late, and all end with the last step.
 TYPED_TEST(Batch, RaggedItemsMayEndTogether) {
   using T = TypeParam;
