@@ -1,5 +1,5 @@
-// cuSOLVER, and cuBLAS for batches of LU and of solves for several right-hand sides, on the stream of the queue that they are compared with, workspace made
-// beforehand.
+// cuSOLVER, and cuBLAS for batches of LU and of solves for several right-hand sides, on the stream of the queue that
+// they are compared with, workspace made beforehand.
 #include "failure.hpp"
 #include "peers.hpp"
 #include "scalars.hpp"
@@ -57,8 +57,8 @@ cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill,
                                int count) {
   return cusolverDnSpotrsBatched(handle, fill, n, 1, A, n, X, n, info, count);
 }
-cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double** A, double** X, int* info,
-                               int count) {
+cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double** A, double** X,
+                               int* info, int count) {
   return cusolverDnDpotrsBatched(handle, fill, n, 1, A, n, X, n, info, count);
 }
 cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<float>** A,
@@ -254,7 +254,8 @@ class CusolverPeer final : public Peer<T> {
     if (columns == 1) {
       one_info_ = Buffer<int>(queue_, 1);
       return [=, this, fill = fill_mode(uplo)](T* const* factors, T* const* X) {
-        require(potrs_batched(handle_, fill, int(n), const_cast<T**>(factors), const_cast<T**>(X), one_info_.data(), int(count)),
+        require(potrs_batched(handle_, fill, int(n), const_cast<T**>(factors), const_cast<T**>(X), one_info_.data(),
+                              int(count)),
                 "potrsBatched");
       };
     }

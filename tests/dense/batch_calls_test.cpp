@@ -110,7 +110,8 @@ TYPED_TEST(BatchCalls, RaggedItemsThatDoNotFitGetMinusOne) {
 // Grids have fewer places in one direction than batches may have items, and than items may have right-hand sides.
 constexpr index_t beyond_a_grid = 70001;
 
-/// Item b of order 2, or 0, 1 or 2 where the batch is ragged: positive definite, or in LU's case with its rows exchanged.
+/// Item b of order 2, or 0, 1 or 2 where the batch is ragged: positive definite, or in LU's case with its rows
+/// exchanged.
 template <class T>
 T small_entry(index_t b, index_t i, index_t j, bool exchanged) {
   if (exchanged) i = 1 - i;
@@ -209,7 +210,8 @@ TYPED_TEST(BatchCalls, MoreItemsThanAGridHasPlaces) {
     for (auto& a : negative) a = -a;
     A.values.upload(negative);
     as(kind, A, X, [&](auto a, auto) {
-      cholesky(q, uplo, a, info.data(), {.shift_on_failure = {.tries = 2, .first = 0.1, .growth = 100, .used = used.data()}});
+      cholesky(q, uplo, a, info.data(),
+               {.shift_on_failure = {.tries = 2, .first = 0.1, .growth = 100, .used = used.data()}});
     });
     EXPECT_EQ(info.download(), zeros) << "shift_on_failure";
     const auto shifts = used.download();
@@ -223,7 +225,8 @@ TYPED_TEST(BatchCalls, MoreItemsThanAGridHasPlaces) {
       G.values.upload(G.given), X.values.upload(X.given);
       as(kind, G, X, [&](auto g, auto x) { lu_factor_solve(q, g, pivots.data(), x, info.data(), {.tuning = tuning}); });
       const auto infos = info.download();
-      for (index_t b = 0; b < G.count; ++b) wrong += infos[b] != (G.orders[b] == 1 ? 1 : 0);  // the entry off the diagonal
+      for (index_t b = 0; b < G.count; ++b)
+        wrong += infos[b] != (G.orders[b] == 1 ? 1 : 0);  // the entry off the diagonal
       EXPECT_EQ(wrong, 0) << "info of lu_factor_solve " << tuning;
       EXPECT_EQ(count_wrong(G, X.values.download(), right), 0) << "lu_factor_solve " << tuning;
     }
@@ -233,8 +236,8 @@ TYPED_TEST(BatchCalls, MoreItemsThanAGridHasPlaces) {
     logs = log_det.download();
     const auto signs = sign.download();
     for (index_t b = 0; b < G.count; ++b)
-      wrong += G.orders[b] == 2 && !(std::abs(logs[b] - std::log(determinant(b))) < 50 * eps<T> &&
-                                     std::abs(signs[b] + T(1)) < 50 * eps<T>);
+      wrong += G.orders[b] == 2 &&
+               !(std::abs(logs[b] - std::log(determinant(b))) < 50 * eps<T> && std::abs(signs[b] + T(1)) < 50 * eps<T>);
     EXPECT_EQ(wrong, 0) << "lu_det";
   }
 }
@@ -257,7 +260,8 @@ TYPED_TEST(BatchCalls, TwentyMillionItems) {
     index_t wrong = 0;
     for (index_t b = 0; b < count; ++b) {
       const T right = value(T(real_t<T>(1 + b % 9)));
-      wrong += b == count - 2 ? infos[b] != 1 : infos[b] != 0 || !(std::abs(values[b] - right) <= 8 * eps<T> * std::abs(right));
+      wrong += b == count - 2 ? infos[b] != 1
+                              : infos[b] != 0 || !(std::abs(values[b] - right) <= 8 * eps<T> * std::abs(right));
     }
     EXPECT_EQ(wrong, 0) << what;
   };
@@ -265,7 +269,8 @@ TYPED_TEST(BatchCalls, TwentyMillionItems) {
   cholesky(q, Uplo::Lower, strided, info.data());
   expect("cholesky", A.download(), [](T root) { return root; });
   A.upload(squares);
-  cholesky(q, Uplo::Upper, RaggedBatch<T>{starts.data(), sizes.data(), sizes.data(), sizes.data(), count, 1, 1}, info.data());
+  cholesky(q, Uplo::Upper, RaggedBatch<T>{starts.data(), sizes.data(), sizes.data(), sizes.data(), count, 1, 1},
+           info.data());
   expect("ragged cholesky", A.download(), [](T root) { return root; });
   A.upload(ones), X.upload(squares);
   cholesky_solve(q, Uplo::Lower, strided, x, info.data());
@@ -286,7 +291,8 @@ TYPED_TEST(BatchCalls, MoreRightHandSidesThanAGridHasPlaces) {
       const index_t columns = n == 2 ? beyond_a_grid : 500;
       Items<T> B;
       for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, columns));
-      expect_solved(A, solve_cholesky(this->q, kind, Uplo::Lower, factor_cholesky(this->q, kind, Uplo::Lower, A), B), B);
+      expect_solved(A, solve_cholesky(this->q, kind, Uplo::Lower, factor_cholesky(this->q, kind, Uplo::Lower, A), B),
+                    B);
       expect_solved(A, solve_lu(this->q, kind, Op::None, factor_lu(this->q, kind, A), B), B);
     }
 }
