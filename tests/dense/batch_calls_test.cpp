@@ -108,7 +108,7 @@ TYPED_TEST(BatchCalls, RaggedItemsThatDoNotFitGetMinusOne) {
 }
 
 // Grids have fewer places in one direction than batches may have items, and than items may have right-hand sides.
-constexpr index_t beyond_a_grid = 70001;
+inline index_t beyond_a_grid() { return on_cuda() ? 70001 : 3001; }
 
 /// Item b of order 2, or 0, 1 or 2 where the batch is ragged: positive definite, or in LU's case with its rows
 /// exchanged.
@@ -120,7 +120,8 @@ T small_entry(index_t b, index_t i, index_t j, bool exchanged) {
 
 template <class T>
 struct ManyItems {
-  static constexpr index_t n = 2, count = beyond_a_grid;
+  static constexpr index_t n = 2;
+  const index_t count = beyond_a_grid();
   std::vector<T> given;
   DeviceArray<T> values;
   DeviceArray<T*> starts;
@@ -129,7 +130,7 @@ struct ManyItems {
 
   ManyItems(Queue& q, Kind kind, auto entry)
       : given(std::size_t(n * n * count)),
-        values(q, filled(given, entry)),
+        values(q, filled(entry)),
         starts(q, places(values.data())),
         orders(count, 2),
         sizes(q, count, 2),
@@ -138,13 +139,13 @@ struct ManyItems {
       for (index_t b = 0; b < count; ++b) orders[b] = b == 0 ? 2 : int(b % 3);
     sizes.upload(orders);
   }
-  static const std::vector<T>& filled(std::vector<T>& given, auto entry) {
+  const std::vector<T>& filled(auto entry) {
     for (index_t b = 0; b < count; ++b)
       for (index_t j = 0; j < n; ++j)
         for (index_t i = 0; i < n; ++i) given[(b * n + j) * n + i] = entry(b, i, j);
     return given;
   }
-  static std::vector<T*> places(T* data) {
+  std::vector<T*> places(T* data) const {
     std::vector<T*> all;
     for (index_t b = 0; b < count; ++b) all.push_back(data + b * n * n);
     return all;
@@ -288,7 +289,7 @@ TYPED_TEST(BatchCalls, MoreRightHandSidesThanAGridHasPlaces) {
       if (n > 64 && kind == Kind::Pointers) continue;  // as strided
       SCOPED_TRACE(::testing::Message() << name(kind) << " n=" << n);
       const auto A = this->items(kind, 2, n);
-      const index_t columns = n == 2 ? beyond_a_grid : 500;
+      const index_t columns = n == 2 ? beyond_a_grid() : 500;
       Items<T> B;
       for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, columns));
       expect_solved(A, solve_cholesky(this->q, kind, Uplo::Lower, factor_cholesky(this->q, kind, Uplo::Lower, A), B),
