@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDTH, HEIGHT = 760, 440
 LEFT, RIGHT, TOP, BOTTOM = 72, 190, 44, 56          # margins; the names of the lines stand to the right
 COLOURS = ["#1b6ca8", "#c2452d", "#2d8a4e", "#8a5aa8", "#b8860b", "#3f8f96", "#d16ba5", "#5c5c5c"]
-PEERS = {"cusolver": "#76797c", "lapack": "#a9845c"}  # the same grey and brown in every picture
+PEERS = {"cusolver": "#76797c", "cublas": "#76797c", "lapack": "#a9845c"}  # the same grey and brown in every picture
 
 
 def read_rows(files):
@@ -70,7 +70,8 @@ def batch_points(row):
     if row.get("fixed_ratio"):
         yield detail, "Gflop/s", "sum of fixed sizes", row["gflops"] / row["fixed_ratio"]
     if row.get("peer_seconds") and not ragged:
-        name = f"{row['peer']}, {row['count']:,} items"
+        peer = "cublas" if row["method"] == "lu" and row["peer"] == "cusolver" else row["peer"]   # getrfBatched is cuBLAS's
+        name = f"{peer}, {row['count']:,} items"
         yield detail, "Gflop/s", name, row["gflops"] / row["ratio"]
         if row.get("part_of_copy"):
             yield detail, OF_COPY, name, 100 * row["part_of_copy"] / row["ratio"]

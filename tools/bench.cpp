@@ -157,11 +157,13 @@ BenchOptions complete(Typed typed) {
     throw InputError(fmt::format("--sizes {} needs --kind ragged, not {}", o.sizes, o.kind));
   if (o.sizes != "fixed" && o.sizes != "uniform" && o.sizes != "one-large") {
     if (o.sizes.find_first_not_of("0123456789") != std::string::npos)
-      throw InputError(fmt::format("--sizes: '{}' is not one of fixed, uniform, one-large, nor a number, the mean", o.sizes));
+      throw InputError(
+          fmt::format("--sizes: '{}' is not one of fixed, uniform, one-large, nor a number, the mean", o.sizes));
     o.mean = parse_size("--sizes", o.sizes);
     for (const index_t n : o.n)
       if (n < o.mean || n >= 2 * o.mean)
-        throw InputError(fmt::format("--n: {} must be in {}..{} where --sizes {} is the mean", n, o.mean, 2 * o.mean - 1, o.mean));
+        throw InputError(
+            fmt::format("--n: {} must be in {}..{} where --sizes {} is the mean", n, o.mean, 2 * o.mean - 1, o.mean));
   }
   if (is_part(o.op) || o.op == "value") {
     if (!o.against.empty() && o.against != "none")
@@ -217,14 +219,14 @@ void bench_tiles(Bench& bench, index_t n, index_t leaf, const std::function<void
 /// From which of the measured sizes on the device is faster, copies and all: the last one where it is not ends the
 /// others.
 void print_crossover(const std::string& scalar, const std::vector<Row>& rows) {
-  std::optional<std::int64_t> from;
+  std::int64_t from = 0;  // 0: it is not
   for (const Row& row : rows)
     if (row.peer_seconds && *row.peer_seconds > row.seconds)
-      from = from.value_or(row.n);
+      from = from > 0 ? from : row.n;
     else
-      from.reset();
-  if (from)
-    fmt::print("{}: the device is faster from n = {} on: gpu_from={}\n", scalar, *from, *from);
+      from = 0;
+  if (from > 0)
+    fmt::print("{}: the device is faster from n = {} on: gpu_from={}\n", scalar, from, from);
   else
     fmt::print("{}: the device is not faster at the largest n\n", scalar);
 }
@@ -322,8 +324,8 @@ void require_success(Queue& queue, Queue& host, const std::string& what, const B
   const OnHost<int> on_host(queue, host, info.data(), info.size());
   for (index_t i = 0; i < info.size(); ++i)
     if (const int code = on_host.data()[i]; code != 0)
-      throw MatrixError(fmt::format("{} failed{} with info = {}", what,
-                                    info.size() > 1 ? fmt::format(" at item {}", i) : "", code));
+      throw MatrixError(
+          fmt::format("{} failed{} with info = {}", what, info.size() > 1 ? fmt::format(" at item {}", i) : "", code));
 }
 
 void add_bench(CLI::App& app) {
@@ -378,9 +380,10 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--kind", typed->kind, "batch: strided, pointers or ragged [strided]")
       ->check(CLI::IsMember({"strided", "pointers", "ragged"}));
-  command->add_option("--sizes", typed->sizes,
-                      "ragged batch: fixed (all n), uniform in 1..n, one-large (one of n among items of 16), or their mean: "
-                      "with 384, uniform in 768 - n .. n [uniform]");
+  command->add_option(
+      "--sizes", typed->sizes,
+      "ragged batch: fixed (all n), uniform in 1..n, one-large (one of n among items of 16), or their mean: "
+      "with 384, uniform in 768 - n .. n [uniform]");
   command->add_option(
       "--preset", typed->preset,
       "batch: fixed, variable, crossover, schedule, ib, herk or trsm, in place of --n, --kind, --sizes and "

@@ -161,12 +161,7 @@ double fixed_size_sum(Bench& bench, const std::vector<int>& sizes) {
 }
 
 const BatchPreset presets[] = {
-    {"fixed",
-     "one size, small to large",
-     "strided",
-     "4,5,8,16,20,32,40,64,100,128,200,256,300,384,512",
-     {""},
-     1000},
+    {"fixed", "one size, small to large", "strided", "4,5,8,16,20,32,40,64,100,128,200,256,300,384,512", {""}, 1000},
     {"variable", "sizes uniform in 1..n", "ragged", "32,64,128,256,512", {""}, 1000},
     {"crossover",
      "each rung of the ladder, and the blocked driver, at the sizes where they meet",
@@ -174,7 +169,8 @@ const BatchPreset presets[] = {
      "8,16,24,32,48,64,96,128,192,256",
      {"small=16", "small=0", "small=0 resident=0", "whole=0 persistent=0"}},
     {"schedule",
-     "sizes around 384 up to n: in steps with all items from the first on (greedy), or to the last (lazy); each item in one "
+     "sizes around 384 up to n: in steps with all items from the first on (greedy), or to the last (lazy); each item "
+     "in one "
      "launch in their own order, and sorted by size first",
      "ragged",
      "384,448,512,640,767",

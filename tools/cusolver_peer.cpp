@@ -1,5 +1,5 @@
-// cuSOLVER, and cuBLAS for batches of LU, on the stream of the queue that they are compared with, workspace made
-// beforehand.
+// cuSOLVER, and cuBLAS for batches of LU and of solves for several right-hand sides, on the stream of the queue that
+// they are compared with, workspace made beforehand.
 #include "failure.hpp"
 #include "peers.hpp"
 #include "scalars.hpp"
@@ -50,6 +50,26 @@ cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill,
 cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>** A,
                                int* info, int count) {
   return cusolverDnZpotrfBatched(handle, fill, n, reinterpret_cast<cuDoubleComplex**>(A), n, info, count);
+}
+
+/// X := A^-1 X for one right-hand side, with the factors A
+cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, float** A, float** X, int* info,
+                               int count) {
+  return cusolverDnSpotrsBatched(handle, fill, n, 1, A, n, X, n, info, count);
+}
+cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double** A, double** X,
+                               int* info, int count) {
+  return cusolverDnDpotrsBatched(handle, fill, n, 1, A, n, X, n, info, count);
+}
+cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<float>** A,
+                               std::complex<float>** X, int* info, int count) {
+  return cusolverDnCpotrsBatched(handle, fill, n, 1, reinterpret_cast<cuComplex**>(A), n,
+                                 reinterpret_cast<cuComplex**>(X), n, info, count);
+}
+cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>** A,
+                               std::complex<double>** X, int* info, int count) {
+  return cusolverDnZpotrsBatched(handle, fill, n, 1, reinterpret_cast<cuDoubleComplex**>(A), n,
+                                 reinterpret_cast<cuDoubleComplex**>(X), n, info, count);
 }
 
 cublasStatus_t getrf_batched(cublasHandle_t handle, int n, float* const* A, int* pivots, int* info, int count) {
@@ -154,7 +174,7 @@ class CusolverPeer final : public Peer<T> {
     if (handle_) cusolverDnDestroy(handle_);
   }
 
-  const char* name() const override { return "cusolver"; }
+  const char* name() const override { return name_; }
   Queue& queue() override { return queue_; }
 
   OnMatrix cholesky(Uplo uplo, index_t n) override {
@@ -222,6 +242,7 @@ class CusolverPeer final : public Peer<T> {
 
   OnItems lu_batch(index_t n, index_t count) override {
     open_blas();
+    name_ = "cublas";
     info_ = Buffer<int>(queue_, count);
     batch_pivots_ = Buffer<int>(queue_, n * count);
     return [this, n, count](T* const* items) {
@@ -230,7 +251,16 @@ class CusolverPeer final : public Peer<T> {
   }
 
   OnItemSides cholesky_solve_batch(Uplo uplo, index_t n, index_t columns, index_t count) override {
+    if (columns == 1) {
+      one_info_ = Buffer<int>(queue_, 1);
+      return [=, this, fill = fill_mode(uplo)](T* const* factors, T* const* X) {
+        require(potrs_batched(handle_, fill, int(n), const_cast<T**>(factors), const_cast<T**>(X), one_info_.data(),
+                              int(count)),
+                "potrsBatched");
+      };
+    }
     open_blas();
+    name_ = "cublas";
     const auto first = uplo == Uplo::Lower ? CUBLAS_OP_N : CUBLAS_OP_C,
                second = uplo == Uplo::Lower ? CUBLAS_OP_C : CUBLAS_OP_N;
     return [=, this, fill = fill_mode(uplo)](T* const* factors, T* const* X) {
@@ -244,7 +274,7 @@ class CusolverPeer final : public Peer<T> {
     Queue host = Queue::host();
     trifactor::copy(queue_, info_.data(), host, info.data(), info_.size());
     for (std::size_t i = 0; i < info.size(); ++i)
-      if (info[i] != 0) throw MatrixError(fmt::format("cuSOLVER failed at item {} with info = {}", i, info[i]));
+      if (info[i] != 0) throw MatrixError(fmt::format("{} failed at item {} with info = {}", name_, i, info[i]));
   }
 
  private:
@@ -260,8 +290,9 @@ class CusolverPeer final : public Peer<T> {
     on_host_.resize(host_bytes);
   }
 
+  const char* name_ = "cusolver";
   Queue& queue_;
-  Buffer<int> info_;
+  Buffer<int> info_, one_info_;
   Buffer<char> on_device_;
   std::vector<char> on_host_;
   Buffer<std::int64_t> pivots_;

@@ -180,16 +180,16 @@ void HostEngine::take_retry(index_t count, const int* retry, int* info) {
     if (retry[b] != not_tried) info[b] = retry[b];
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                     \
-  template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                     \
-  template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);              \
+#define TRIFACTOR_INSTANTIATE(T)                                                                      \
+  template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                      \
+  template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);               \
   template void HostEngine::take_remaining<T>(Items<T>, index_t, index_t, int*, const Remaining<T>&); \
-  template void HostEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);    \
-  template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                        \
-  template void HostEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);              \
-  template void HostEngine::keep_lower<T>(Items<const T>, T*, double*);                              \
-  template void HostEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*); \
-  template void HostEngine::set_identity<T>(Items<T>, const int*);                                   \
+  template void HostEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);     \
+  template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                         \
+  template void HostEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);               \
+  template void HostEngine::keep_lower<T>(Items<const T>, T*, double*);                               \
+  template void HostEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*);  \
+  template void HostEngine::set_identity<T>(Items<T>, const int*);                                    \
   template void HostEngine::mirror_lower<T>(Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -313,8 +313,7 @@ TYPED_TEST(Batch, EveryItemIsAsIfFactoredAlone) {
           double most = 0;  // entries are below 6, and their condition is some tens
           for (index_t j = 0; j < good; ++j)
             for (index_t i = 0; i < good; ++i)
-              if (in_triangle(uplo, i, j))
-                most = std::max(most, double(std::abs(batch.F[b](i, j) - alone.F(i, j))));
+              if (in_triangle(uplo, i, j)) most = std::max(most, double(std::abs(batch.F[b](i, j) - alone.F(i, j))));
           EXPECT_LT(most, 100 * double(n) * eps<T>);
         }
       }
@@ -334,8 +333,7 @@ template <class T>
 HostMatrix<T> scaled(HostMatrix<T> A, const std::vector<int>& e, bool rows, bool columns, int sign) {
   using R = real_t<T>;
   for (index_t j = 0; j < A.cols; ++j)
-    for (index_t i = 0; i < A.rows; ++i)
-      A(i, j) *= std::ldexp(R(1), sign * ((rows ? e[i] : 0) + (columns ? e[j] : 0)));
+    for (index_t i = 0; i < A.rows; ++i) A(i, j) *= std::ldexp(R(1), sign * ((rows ? e[i] : 0) + (columns ? e[j] : 0)));
   return A;
 }
 
@@ -413,12 +411,27 @@ TYPED_TEST(Batch, ItemsBeyondTheLadder) {
     }
 }
 
+// So many that a block has several squares of an update.
+TYPED_TEST(Batch, OneLargeItemAmongManyInSteps) {
+  for (const char* schedule : {"greedy", "lazy"}) {
+    SCOPED_TRACE(schedule);
+    Items<TypeParam> A(6000, random_spd<TypeParam>(this->random, 2));
+    A[4321] = random_spd<TypeParam>(this->random, on_cuda() ? 420 : 100);
+    const std::string tuning = "whole=0 persistent=0 interleaved=0 nb=64 leaf=64 schedule=";
+    const auto L = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, {.tuning = tuning + schedule});
+    expect_right(Uplo::Lower, A, L);
+  }
+}
+
 // Lazy: small items begin late, and all end with the last step.
 TYPED_TEST(Batch, RaggedItemsMayEndTogether) {
   using T = TypeParam;
   for (Uplo uplo : both_uplos)
-    for (const auto& [tuning, most] : {std::pair{"nb=1 leaf=1", 8}, {"nb=3 leaf=3", 26}, {"nb=8 leaf=3", 26},
-                                       {"nb=24 leaf=24 tile=exclusive ib=5", 70}, {"", 70}})
+    for (const auto& [tuning, most] : {std::pair{"nb=1 leaf=1", 8},
+                                       {"nb=3 leaf=3", 26},
+                                       {"nb=8 leaf=3", 26},
+                                       {"nb=24 leaf=24 tile=exclusive ib=5", 70},
+                                       {"", 70}})
       for (index_t n : {1, 8, 26, 70}) {
         if (n > most) continue;
         SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << ' ' << tuning);
@@ -430,9 +443,9 @@ TYPED_TEST(Batch, RaggedItemsMayEndTogether) {
             bad[i] = this->random.integer(0, A[i].rows - 1);
             A[i](bad[i], bad[i]) = i % 8 ? T(-1) : T(nan<T>);
           }
-        const auto L = factor_cholesky(
-            this->q, Kind::Ragged, uplo, A,
-            {.tuning = std::string("whole=0 persistent=0 interleaved=0 schedule=lazy ") + tuning});
+        const auto L =
+            factor_cholesky(this->q, Kind::Ragged, uplo, A,
+                            {.tuning = std::string("whole=0 persistent=0 interleaved=0 schedule=lazy ") + tuning});
         EXPECT_EQ(L.path, "blocked lazy");
         for (std::size_t i = 0; i < A.size(); ++i) {
           EXPECT_EQ(L.info[i], bad[i] + 1) << "item " << i << " of order " << A[i].rows;

@@ -213,7 +213,8 @@ TYPED_TEST(Mistake, FactorSolveOfWhatDoesNotFit) {
   const int* const odd_info = reinterpret_cast<int*>(reinterpret_cast<char*>(info) + 1);
   real_t<T>* const log_det = reinterpret_cast<real_t<T>*>(a.data);
   this->expect_mistake([&] { cholesky_solve(q, Uplo::Lower, a, x, odd_info); }, {"cholesky_solve", "info", "multiple"});
-  this->expect_mistake([&] { cholesky_inverse(q, Uplo::Lower, a, a, odd_info); }, {"cholesky_inverse", "info", "multiple"});
+  this->expect_mistake([&] { cholesky_inverse(q, Uplo::Lower, a, a, odd_info); },
+                       {"cholesky_inverse", "info", "multiple"});
   this->expect_mistake([&] { cholesky_log_det(q, Uplo::Lower, a, log_det, odd_info); }, {"cholesky_log_det", "info"});
   this->expect_mistake([&] { lu_solve(q, Op::None, a, pivots, x, odd_info); }, {"lu_solve", "info", "multiple"});
   this->expect_mistake([&] { lu_inverse(q, a, pivots, a, odd_info); }, {"lu_inverse", "info", "multiple"});

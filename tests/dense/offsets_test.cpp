@@ -107,11 +107,11 @@ TYPED_TEST(Offsets, LuOfColumnsFarApart) {
   }
 }
 
-/// Cholesky and LU of two items, and what is done with their factors, where item i lies at A[i] and what is solved for or
-/// inverted at X[i]; `batch(place)` is a view of either pair.
+/// Cholesky and LU of two items, and what is done with their factors, where item i lies at A[i] and what is solved for
+/// or inverted at X[i]; `batch(place)` is a view of either pair.
 template <class T, class Batch>
-void expect_right_far_away(Queue& q, Random& random, Uplo uplo, index_t n, T* const (&A)[2], T* const (&X)[2], index_t ld,
-                           Batch batch) {
+void expect_right_far_away(Queue& q, Random& random, Uplo uplo, index_t n, T* const (&A)[2], T* const (&X)[2],
+                           index_t ld, Batch batch) {
   const auto put = [&](const HostMatrix<T>& M, T* at) {
     copy(host_queue(), M.view(), q, MatrixView<T>{at, M.rows, M.cols, ld});
   };
@@ -163,9 +163,8 @@ TYPED_TEST(Offsets, BatchesOfItemsFarApart) {
       SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
       T* const A[] = {data, data + stride};
       T* const X[] = {data + n * n, data + stride + n * n};
-      expect_right_far_away(this->q, this->random, uplo, n, A, X, n, [&](T* const(&place)[2]) {
-        return StridedBatch<T>{place[0], n, n, n, stride, 2};
-      });
+      expect_right_far_away(this->q, this->random, uplo, n, A, X, n,
+                            [&](T* const(&place)[2]) { return StridedBatch<T>{place[0], n, n, n, stride, 2}; });
     }
 }
 

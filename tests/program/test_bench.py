@@ -392,7 +392,11 @@ class Cuda(BenchTest):
         for row in self.rows_on_gpu("batch", "--method", "solve", "--n", "200", "--rhs", "16", "--count", "20",
                                     "--tuning", "tri_nb=32"):
             self.assertGreater(row["host_us"], 0)
-            self.assertEqual(row["peer"], "cusolver")
+            self.assertEqual(row["peer"], "cublas")            # its trsmBatched
+        for method, peer in [("factor-solve", "cusolver"), ("solve", "cusolver"), ("lu", "cublas")]:
+            for row in self.rows_on_gpu("batch", "--method", method, "--n", "20", "--count", "50"):
+                self.assertEqual(row["peer"], peer)
+                self.assertGreater(row["part_of_copy"], 0)
         for row in self.rows_on_gpu("value", "--n", "100"):
             self.assertEqual((row["peer"], row["device"]), ("host", "cuda"))
         for row in self.rows_on_gpu("batch", "--sizes", "uniform", "--n", "6", "--count", "500"):

@@ -124,8 +124,8 @@ Job log_det_job(Queue& q, Random& random, const char* name, Uplo uplo, index_t n
        [d] { EXPECT_LT(std::abs(double(d->log_det.download()[0]) - log_det_of(d->F)), log_tolerance(d->F)); }});
 }
 
-/// What is done with a batch of positive definite items, of order n or of orders up to n: those that begin with factors get them
-/// from the host.
+/// What is done with a batch of positive definite items, of order n or of orders up to n: those that begin with factors
+/// get them from the host.
 enum class CholeskyCall { Factor, FactorSolve, Solve, Inverse, LogDet };
 template <class T>
 Job batch_job(Queue& q, Random& random, const char* name, Kind kind, Uplo uplo, CholeskyCall call, index_t count,

@@ -92,8 +92,13 @@ __global__ void __launch_bounds__(UpdateShape::threads, sizeof(T) > 8 ? 1 : 2)
 template <class T>
 void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lower_only, const int* info) {
   constexpr index_t edge = UpdateShape::edge, most = 65535;
-  const dim3 grid(grid_for(C.count), unsigned(min(ceil_div(C.rows, edge), most)),
-                  unsigned(min(ceil_div(C.cols, edge), most)));
+  // Enough for any device: beyond, a block takes several squares. One large item among many small ones would otherwise
+  // make all of them start as many blocks as it has itself, which find nothing to do.
+  constexpr index_t enough = 1 << 17;
+  const index_t each = max(index_t(1), enough / C.count);
+  const index_t rows = min(ceil_div(C.rows, edge), min(each, most));
+  const index_t cols = min(ceil_div(C.cols, edge), min(max(index_t(1), each / rows), most));
+  const dim3 grid(grid_for(C.count), unsigned(rows), unsigned(cols));
   launch(stream, update_kernel<T>, grid, UpdateShape::threads, 0, A.items, A.conj, B.items, B.conj, C, lower_only,
          info);
 }
