@@ -479,7 +479,7 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
       launch_listed(stream, multiprocessors, A, info, first, resets, tuning, ItemList(list, A.count, flags), launches);
     };
     using S = LeftShapes<T>;
-    if (A.rows <= S::Up128::most)
+    if (min(A.rows, resident_most<T>(tuning)) <= S::Up128::most)  // shared memory of any device is enough
       go(LaunchList<ShapeList<typename S::Beyond>, ShapeList<typename S::Up128>>{});
     else
       go(typename ListedShapes<T>::type{});
