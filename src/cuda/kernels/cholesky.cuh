@@ -11,8 +11,8 @@
 
 namespace trifactor::cuda {
 
-/// The items of a block of one warp in turn, every gridDim.x-th. The last come first: those that were written last are still in
-/// the cache.
+/// The items of a block of one warp in turn, every gridDim.x-th. The last come first: those that were written last are
+/// still in the cache.
 class ItemTurn {
  public:
   __device__ explicit ItemTurn(index_t count) : end_(count) {}
@@ -247,7 +247,7 @@ __device__ __forceinline__ void take_items(const Items<T>& A, const LeftWork& wo
   for (index_t at = begin + blockIdx.x + index_t(gridDim.x) * team; at < end;) {
     const index_t b = listed ? index_t(work.list.order[at]) : end - 1 - at;
     const bool own = wanted(A, b, info, resets);
-    const int failed = own ? factor_left<T, Shape>(A.item(b)) : 0;
+    const int failed = own ? factor_by_team<T, Shape>(A.item(b)) : 0;
     turn ^= 1;
     if (listed && team_rank<Shape>() == 0) tickets[team][turn] = atomicAdd(work.list.taken + rung, 1);
     team_sync<Shape>();  // everyone has read info, and shared memory is free again
@@ -374,7 +374,7 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
     // A kernel that is there anyway serves, but for its first shape only: Up256 behind another loses 3 % in double.
     using Kept = typename ListedShapes<T>::Kept;
     using Shapes = std::conditional_t<is_first<Shape>(Kept{}), Kept, ShapeList<Shape>>;
-    launch_left(stream, A.count, false, Shapes{}, Shape::bytes, A, {}, info, first, resets);
+    launch_left(stream, A.count, false, Shapes{}, Shape::bytes_of(A.rows), A, {}, info, first, resets);
   };
   using std::integral_constant;
   switch (rung) {
@@ -393,7 +393,10 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
       tiles(integral_constant<int, 8>{});
       break;
     case Rung::Resident128:
-      left(typename LeftShapes<T>::Up128{});
+      if (A.rows <= LeftShapes<T>::Up112::most)
+        left(typename LeftShapes<T>::Up112{});
+      else
+        left(typename LeftShapes<T>::Up128{});
       break;
     case Rung::Resident256:
       left(typename LeftShapes<T>::Up256{});

@@ -329,7 +329,6 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
 template <class T, class Shape>
 __device__ __forceinline__ int factor_left(const Tile<T>& A) {
   using Shared = LeftShared<T, Shape>;
-  if (A.rows == 0) return 0;
   const int warp = __shfl_sync(~0u, team_warp<Shape>(), 0);
   const int worker = !Shape::apart ? warp - 1 : warp % 4 ? warp - warp / 4 - 1 : Shape::updaters + warp / 4 - 1;
   if (team_rank<Shape>() == 0) {
@@ -349,6 +348,16 @@ __device__ __forceinline__ int factor_left(const Tile<T>& A) {
       streamed_chain<T, Shape>(A);
   }
   return Shared::status();
+}
+
+/// The same, in panels if the shape is one of these.
+template <class T, class Shape>
+__device__ __forceinline__ int factor_by_team(const Tile<T>& A) {
+  if (A.rows == 0) return 0;
+  if constexpr (Shape::in_panels)
+    return A.row_stride == 1 ? factor_wide<false, Shape>(afresh(A)) : factor_wide<true, Shape>(afresh(A));
+  else
+    return factor_left<T, Shape>(A);
 }
 
 }  // namespace trifactor::cuda
