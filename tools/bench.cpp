@@ -219,14 +219,14 @@ void bench_tiles(Bench& bench, index_t n, index_t leaf, const std::function<void
 /// From which of the measured sizes on the device is faster, copies and all: the last one where it is not ends the
 /// others.
 void print_crossover(const std::string& scalar, const std::vector<Row>& rows) {
-  std::optional<std::int64_t> from;
+  std::int64_t from = 0;  // 0: it is not
   for (const Row& row : rows)
     if (row.peer_seconds && *row.peer_seconds > row.seconds)
-      from = from.value_or(row.n);
+      from = from > 0 ? from : row.n;
     else
-      from.reset();
-  if (from)
-    fmt::print("{}: the device is faster from n = {} on: gpu_from={}\n", scalar, *from, *from);
+      from = 0;
+  if (from > 0)
+    fmt::print("{}: the device is faster from n = {} on: gpu_from={}\n", scalar, from, from);
   else
     fmt::print("{}: the device is not faster at the largest n\n", scalar);
 }
