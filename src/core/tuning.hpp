@@ -11,10 +11,10 @@ enum class Schedule { Greedy, Lazy };
 
 struct CholeskyTuning {
   index_t whole = 64;         // up to this order an item is one engine operation: LAPACK, or one launch
-  index_t small = 16;         // CUDA: up to this order, at most 16, several items share a warp
+  index_t small = 16;         // CUDA: up to this order, at most 16, several items of one size share a warp
   index_t resident = 128;     // CUDA: up to this order, at most 512 in float, 384 in double and 256 in complex, the
                               // factor of an item stays in a multiprocessor
-  index_t sorted = 1 << 17;   // CUDA: ragged items take each the rung of its own size where their number times the
+  index_t sorted = 150000;    // CUDA: ragged items take each the rung of its own size where their number times the
                               // largest order is this or more
   index_t fused = 32;         // CUDA: up to so many right-hand sides, small items are factored and solved in one launch
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid

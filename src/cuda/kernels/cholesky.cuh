@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda/kernels/chunk.cuh>
+#include <cuda/kernels/flags.cuh>
 #include <cuda/kernels/launch.cuh>
 #include <cuda/kernels/left.cuh>
 #include <cuda/kernels/panels.cuh>
@@ -25,44 +26,6 @@ class ItemTurn {
 
  private:
   index_t end_, at_ = blockIdx.x;
-};
-
-/// A stretch of a list of item numbers, the largest items first.
-struct Stretch {
-  const int* order = nullptr;   // null: there is no list, all items are taken
-  const int* bounds = nullptr;  // order[bounds[0]] .. order[bounds[1] - 1]
-  int* taken = nullptr;         // how many of them were handed out beyond one for each block
-};
-/// As ItemTurn, or the items of a stretch: whoever is done takes the next that nobody has.
-class StretchTurn {
- public:
-  __device__ StretchTurn(const Stretch& stretch, index_t count) : stretch_(stretch) {
-    if (stretch.order)
-      first_ = stretch.bounds[0], end_ = stretch.bounds[1];
-    else
-      end_ = count;
-    at_ = first_ + blockIdx.x;
-  }
-  __device__ bool more() const { return at_ < end_; }
-  __device__ index_t item() const { return stretch_.order ? index_t(stretch_.order[at_]) : end_ - 1 - at_; }
-  /// All threads of the block come here when they are done with an item; they leave together.
-  __device__ void next() {
-    if (!stretch_.order) {
-      __syncthreads();
-      at_ += gridDim.x;
-      return;
-    }
-    __shared__ int ticket[2];  // two, since a thread may be late to read the one before
-    turn_ ^= 1;
-    if (threadIdx.x == 0) ticket[turn_] = atomicAdd(stretch_.taken, 1);
-    __syncthreads();
-    at_ = first_ + gridDim.x + ticket[turn_];
-  }
-
- private:
-  Stretch stretch_;
-  index_t first_ = 0, end_, at_;
-  int turn_ = 0;
 };
 
 // ---- several items to a warp: a row to a lane ----
@@ -106,10 +69,10 @@ __global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallS
 
 // ---- an item to a warp, in tiles of 8 x 8 ----
 
-template <class T, int most, bool ragged, bool by_rows>
+template <class T, int most, bool by_rows>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
     cholesky_tiles_kernel(Items<T> A, int* info, index_t first, bool resets) {
-  assume<ragged, by_rows>(A);
+  assume<false, by_rows>(A);
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + TilesShape<T, most>::scratch;
   for (ItemTurn turn(A.count); turn.more();) {
@@ -119,6 +82,82 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
+}
+
+// ---- a list of large items by size, made beside the work on small ones ----
+
+/// Numbers of items in `order`, the largest items first. Sizes are told apart by eights up to 512, and by 128 and less
+/// beyond. `flags` are zero before and after.
+struct ItemList {
+  static constexpr int keys = 128, rungs = 4;
+  int* order = nullptr;   // null: there is no list
+  int* ranks = nullptr;   // of an item, among those of its key
+  int* bounds = nullptr;  // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
+  int* taken = nullptr;   // of rung r: how many were handed out beyond the first of each team; becomes 0
+  int* flags = nullptr;
+  int least[rungs] = {};  // rows of the items of a rung
+
+  static constexpr index_t ints(index_t count) { return 2 * count + 2 * rungs + 1; }
+  static constexpr index_t flag_count = keys + 3;
+  ItemList() = default;
+  ItemList(int* room, index_t count, int* zeros)
+      : order(room), ranks(room + count), bounds(ranks + count), taken(bounds + rungs + 1), flags(zeros) {}
+
+  __device__ static int key(int n) {
+    const int k = n <= 512 ? (n + 7) / 8 : 64 + (n - 512 + 127) / 128;
+    return keys - 1 - max(0, min(k, keys - 1));
+  }
+  __device__ int* ticket() const { return flags + keys; }
+  __device__ int* counted() const { return flags + keys + 1; }
+  __device__ int* placed() const { return flags + keys + 2; }
+};
+
+/// Counts the items of 32 that have their place in the list, or puts them there; by one warp. Tickets tell who does
+/// what: all that one waits for have begun.
+template <class T>
+__device__ __forceinline__ void list_items(const Items<T>& A, const ItemList& list, int chunks) {
+  const int lane = int(threadIdx.x % 32), ticket = __shfl_sync(~0u, lane == 0 ? atomicAdd(list.ticket(), 1) : 0, 0);
+  const bool counts = ticket < chunks;
+  const index_t b = index_t(Chunk<T>::size) * (counts ? ticket : ticket - chunks) + lane;
+  const int n = b < A.count ? A.item_rows[b] : 0;
+  const bool here = n >= list.least[ItemList::rungs - 1];
+  const int key = ItemList::key(n);
+  if (counts) {
+    if (here) list.ranks[b] = atomicAdd(list.flags + key, 1);
+    __syncwarp();  // all of them are counted
+    if (lane == 0) add_release(list.counted(), 1);
+    return;
+  }
+  if (lane == 0) wait_for(list.counted(), chunks);
+  __syncwarp();  // all items are counted
+  constexpr int own_keys = ItemList::keys / 32;
+  int before[own_keys], sum = 0;  // items with keys before each of the lane's
+  for (int i = 0; i < own_keys; ++i) before[i] = sum, sum += __ldcg(list.flags + own_keys * lane + i);
+  int end = sum;
+  for (int step = 1; step < 32; step *= 2) {
+    const int other = __shfl_up_sync(~0u, end, unsigned(step));
+    if (lane >= step) end += other;
+  }
+  const auto begin = [&](int k) {  // of a key, for each lane another
+    int place = 0;
+    for (int i = 0; i < own_keys; ++i) {
+      const int there = __shfl_sync(~0u, end - sum + before[i], k / own_keys);
+      if (k % own_keys == i) place = there;
+    }
+    return place;
+  };
+  const int place = begin(key), all = __shfl_sync(~0u, end, 31);
+  if (here) list.order[place + list.ranks[b]] = int(b);
+  if (ticket == chunks) {
+    // Impossible sizes may look too large for all rungs: the first takes them.
+    const int rung_begin = begin(ItemList::key(list.least[min(max(lane - 1, 0), ItemList::rungs - 1)] / 8 * 8));
+    if (lane <= ItemList::rungs) list.bounds[lane] = lane == 0 ? 0 : lane == ItemList::rungs ? all : rung_begin;
+    if (lane < ItemList::rungs) list.taken[lane] = 0;
+  }
+  __syncwarp();  // nobody reads the flags any more
+  const bool last = __shfl_sync(~0u, lane == 0 && add_both(list.placed(), 1) == chunks - 1, 0);
+  if (last)
+    for (int i = lane; i < int(ItemList::flag_count); i += 32) list.flags[i] = 0;
 }
 
 // ---- items of different sizes up to 64, each in its own way ----
@@ -150,16 +189,22 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
 /// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 blocks of
 /// one warp, grid (chunks, 32), or 17 where no item has more than 16 rows: first items of more than 16 rows, the
 /// largest first, then pairs of more than 8, then fours. The larger half of each chunk comes first, chunk by chunk from
-/// the last one on as ItemTurn does it; what is left is small and fills the gaps at the end.
+/// the last one on as ItemTurn does it; what is left is small and fills the gaps at the end. With a list, which takes
+/// the others, the first row of the grid counts, and the last one lists.
 template <class T, int most, bool by_rows>
 __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
-    cholesky_mixed_kernel(Items<T> A, int above, int* info, index_t first, bool resets) {
+    cholesky_mixed_kernel(Items<T> A, int above, ItemList list, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T* const shared = reinterpret_cast<T*>(aligned);
+  unsigned row = blockIdx.y;
+  if (list.order) {
+    if (row == 0 || row + 1 == gridDim.y) return list_items(A, list, int(gridDim.x));
+    --row;
+  }
   constexpr unsigned half = Chunk<T>::size / 2;
-  const unsigned place = blockIdx.y * gridDim.x + blockIdx.x;
-  const bool early = blockIdx.y < half;
-  const int rank = int(early ? place % half : blockIdx.y);
+  const unsigned place = row * gridDim.x + blockIdx.x;
+  const bool early = row < half;
+  const int rank = int(early ? place % half : row);
   const Chunk<T> chunk(A, gridDim.x - 1 - (early ? place / half : blockIdx.x));
   const bool here = chunk.inside && chunk.own_rows <= above;
   const int n = chunk.n;
@@ -180,23 +225,57 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
   } else if (rank < end_of_fours) {
     factor_together<T, 8, by_rows>(chunk, fours, rank - end_of_pairs, shared, info, first, resets);
   }
-  if (place == 0) end_after_last();
 }
 
 // ---- from the left, a block column in registers ----
 
+/// What the shapes of one launch take: each its part of a list, by tickets, the first that of `rung`; or, without a
+/// list, the first all items.
+struct LeftWork {
+  ItemList list;
+  int rung = 0;
+};
 template <class T, class Shape>
-__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
-    cholesky_left_kernel(Items<T> A, Stretch stretch, int* info, index_t first, bool resets) {
-  if (stretch.order) let_next_start();
-  for (StretchTurn turn(stretch, A.count); turn.more();) {
-    const index_t b = turn.item();
+__device__ __forceinline__ void take_items(const Items<T>& A, const LeftWork& work, int rung, int* info, index_t first,
+                                           bool resets) {
+  __shared__ int tickets[Shape::teams][2];  // two, since a thread may be late to read the one before
+  const bool listed = work.list.order;
+  const int team = this_team<Shape>(), teams = int(gridDim.x) * Shape::teams;
+  const index_t begin = listed ? index_t(work.list.bounds[rung]) : 0;
+  const index_t end = listed ? index_t(work.list.bounds[rung + 1]) : A.count;
+  int turn = 0;
+  for (index_t at = begin + blockIdx.x + index_t(gridDim.x) * team; at < end;) {
+    const index_t b = listed ? index_t(work.list.order[at]) : end - 1 - at;
     const bool own = wanted(A, b, info, resets);
     const int failed = own ? factor_left<T, Shape>(A.item(b)) : 0;
-    turn.next();  // everyone has read info, and shared memory is free again
-    if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
+    turn ^= 1;
+    if (listed && team_rank<Shape>() == 0) tickets[team][turn] = atomicAdd(work.list.taken + rung, 1);
+    team_sync<Shape>();  // everyone has read info, and shared memory is free again
+    at = listed ? begin + teams + tickets[team][turn] : at + teams;
+    if (team_rank<Shape>() == 0) report(info, b, resets, first, own, failed);
   }
-  if (stretch.order && blockIdx.x == 0) end_after_last();
+}
+
+template <class Shape, class... Others>
+struct LeftLaunch {
+  static constexpr int threads = Shape::threads * Shape::teams, blocks = Shape::blocks;
+  static constexpr std::size_t bytes = Shape::bytes;
+  static_assert(((Others::threads * Others::teams == threads && Others::room * Others::teams <= bytes) && ...));
+};
+/// Shape after shape, each in a loop of its own: with all in one loop the compiler spills in every body.
+template <class T, class... Shapes>
+__global__ void __launch_bounds__(LeftLaunch<Shapes...>::threads, LeftLaunch<Shapes...>::blocks)
+    cholesky_left_kernel(const __grid_constant__ Items<T> A, const __grid_constant__ LeftWork work, int* info,
+                         index_t first, bool resets) {
+  const bool listed = work.list.order;
+  if (listed) let_next_start();
+  int place = 0;  // of a shape
+  const auto take = [&]<class Shape>(std::type_identity<Shape>) TF_INLINE_LAMBDA {
+    if (listed || place == 0) take_items<T, Shape>(A, work, work.rung + place, info, first, resets);
+    ++place;
+  };
+  (take(std::type_identity<Shapes>{}), ...);
+  if (listed && blockIdx.x == 0) end_after_last();
 }
 
 // ---- which body takes which items ----
@@ -221,49 +300,55 @@ Rung rung_of(index_t n, const CholeskyTuning& tuning) {
                     : Rung::Resident512;
 }
 
-/// Lists the numbers of items with at least `least` rows by size, the largest first, in `order`; bounds[r], bounds[r +
-/// 1] is the stretch of rung r. Sizes are told apart by eights up to 512, and by 128 and less beyond. One block.
-inline constexpr int sort_threads = 1024, sort_keys = 128, sorted_rungs = int(Rung::Resident64);
-__device__ inline int sort_key(int n) {
-  const int key = n <= 512 ? (n + 7) / 8 : 64 + (n - 512 + 127) / 128;
-  return sort_keys - 1 - max(0, min(key, sort_keys - 1));
-}
+/// Shapes that share a launch, from the largest items to the smallest: as many warps and registers for all.
+template <class... Shapes>
+struct ShapeList {};
+/// Launches that take the items of a list, likewise. Figures: H200, ms, sizes uniform in 1..N. A launch costs the host
+/// 4 to 5 us.
+template <class... Launches>
+struct LaunchList {};
 template <class T>
-__global__ void __launch_bounds__(sort_threads)
-    sort_items_kernel(Items<T> A, int least, int first_rung, int resident, int* order, int* bounds, int* taken) {
-  __shared__ int places[sort_keys + 1];
-  const int t = int(threadIdx.x), count = int(A.count);
-  if (t <= sort_keys) places[t] = 0;
-  if (t < sorted_rungs) taken[t] = 0;
-  __syncthreads();  // nothing is counted yet
-  for (int b = t; b < count; b += sort_threads)
-    if (const int n = A.item_rows[b]; n >= least) atomicAdd(&places[sort_key(n)], 1);
-  __syncthreads();  // all are counted
-  if (t < 32) {     // exclusive sums, four keys a lane
-    int own[sort_keys / 32], sum = 0;
-    for (int i = 0; i < sort_keys / 32; ++i) own[i] = places[t * (sort_keys / 32) + i], sum += own[i];
-    int before = sum;
-    for (int step = 1; step < 32; step *= 2) {
-      const int other = __shfl_up_sync(~0u, before, unsigned(step));
-      if (t >= step) before += other;
-    }
-    if (t == 31) places[sort_keys] = before;  // all that are listed
-    before -= sum;
-    for (int i = 0; i < sort_keys / 32; ++i) places[t * (sort_keys / 32) + i] = before, before += own[i];
-  }
-  __syncthreads();  // places are where each size begins
-  if (t <= sorted_rungs) {
-    // the largest orders of the second rung and those after it
-    const int most[] = {resident, min(resident, 256), min(resident, 128)};
-    // impossible sizes may look too large for all rungs: the first that is launched takes them
-    bounds[t] = t <= first_rung ? 0 : places[t == sorted_rungs ? sort_keys : sort_key(most[t - 1] / 8 * 8)];
-  }
-  __syncthreads();  // bounds are read before the places move on
-  for (int b = t; b < count; b += sort_threads)
-    if (const int n = A.item_rows[b]; n >= least) order[atomicAdd(&places[sort_key(n)], 1)] = b;
+struct ListedShapes {
+  using S = LeftShapes<T>;
+  using Kept = ShapeList<typename S::Up128>;
+  using type = LaunchList<ShapeList<typename S::Beyond>, Kept>;
+};
+/// In three launches or in one: 1.71 and 1.69 for 2,000 items of N = 512, 1.206 and 1.233 for 10,000 of N = 200, but
+/// 0.396 and 0.468 for N = 128.
+template <>
+struct ListedShapes<double> {
+  using S = LeftShapes<double>;
+  using Kept = ShapeList<S::Up512, S::Up256, Teams<S::Up128, S::Up512::threads / S::Up128::threads, S::Up512::bytes>>;
+  using type = LaunchList<ShapeList<S::Beyond>, Kept>;
+};
+/// Two launches for items that are kept: 0.942 for 2,000 of N = 512, 0.942 with Up128 for those of up to 128 rows,
+/// 0.977 with all in one launch.
+template <>
+struct ListedShapes<float> {
+  using S = LeftShapes<float>;
+  using Kept = ShapeList<S::Up512>;
+  using type = LaunchList<ShapeList<S::Beyond>, Kept, ShapeList<S::Up256>>;
+};
+
+/// Launches rungs from the left.
+template <class T, class... Shapes>
+void launch_left(void* stream, index_t blocks, bool overlaps, ShapeList<Shapes...>, std::size_t bytes,
+                 const Items<T>& A, const LeftWork& work, int* info, index_t first, bool resets) {
+  const auto kernel = cholesky_left_kernel<T, Shapes...>;
+  constexpr int threads = LeftLaunch<Shapes...>::threads;
+  const unsigned grid = grid_for(min(A.count, blocks));
+  if (overlaps)
+    launch_after(stream, kernel, grid, threads, bytes, A, work, info, first, resets);
+  else
+    launch(stream, kernel, grid, threads, bytes, A, work, info, first, resets);
+}
+template <class Shape, class First, class... Others>
+constexpr bool is_first(ShapeList<First, Others...>) {
+  return std::is_same_v<Shape, First>;
 }
 
-/// Launches one rung for all items.
+/// Launches one rung for all items; ragged ones are too large for a warp, or not above `side_by_side`.
+inline constexpr int side_by_side = 8;
 template <class T>
 void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t first, bool resets) {
   const auto go = [&](auto kernel, int threads, int items, std::size_t bytes, auto... more) {
@@ -272,22 +357,24 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width, false>;
-    const auto kernel = A.is_flipped ? A.ragged() ? cholesky_small_kernel<T, width, true, true>
-                                                  : cholesky_small_kernel<T, width, false, true>
-                        : A.ragged() ? cholesky_small_kernel<T, width, true, false>
-                                     : cholesky_small_kernel<T, width, false, false>;
-    go(kernel, Shape::threads, Shape::items, A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
+    const auto kernel = [&]<bool by_rows>(std::bool_constant<by_rows>) {
+      if constexpr (width <= side_by_side)
+        if (A.ragged()) return cholesky_small_kernel<T, width, true, by_rows>;
+      return cholesky_small_kernel<T, width, false, by_rows>;
+    };
+    go(A.is_flipped ? kernel(std::true_type{}) : kernel(std::false_type{}), Shape::threads, Shape::items,
+       A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
   };
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
     const std::size_t bytes = TilesShape<T, most>::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
-    const auto kernel = A.is_flipped ? A.ragged() ? cholesky_tiles_kernel<T, most, true, true>
-                                                  : cholesky_tiles_kernel<T, most, false, true>
-                        : A.ragged() ? cholesky_tiles_kernel<T, most, true, false>
-                                     : cholesky_tiles_kernel<T, most, false, false>;
+    const auto kernel = A.is_flipped ? cholesky_tiles_kernel<T, most, true> : cholesky_tiles_kernel<T, most, false>;
     go(kernel, 32, 1, bytes);
   };
   const auto left = [&]<class Shape>(Shape) {
-    go(cholesky_left_kernel<T, Shape>, Shape::threads, 1, Shape::bytes, Stretch{});
+    // A kernel that is there anyway serves, but for its first shape only: Up256 behind another loses 3 % in double.
+    using Kept = typename ListedShapes<T>::Kept;
+    using Shapes = std::conditional_t<is_first<Shape>(Kept{}), Kept, ShapeList<Shape>>;
+    launch_left(stream, A.count, false, Shapes{}, Shape::bytes, A, {}, info, first, resets);
   };
   using std::integral_constant;
   switch (rung) {
@@ -322,22 +409,19 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
   }
 }
 
-/// Launches cholesky_mixed_kernel for items of up to `above` rows. `overlaps`: it may begin before the launch before
-/// ends.
+/// Launches cholesky_mixed_kernel for items of up to `above` rows; the others are listed where there is a list.
 template <class T>
-void launch_mixed(void* stream, const Items<T>& A, int above, bool overlaps, int* info, index_t first, bool resets) {
+void launch_mixed(void* stream, const Items<T>& A, int above, const ItemList& list, int* info, index_t first,
+                  bool resets) {
   const auto go = [&]<int most>(std::integral_constant<int, most>) {
     const auto kernel = A.is_flipped ? cholesky_mixed_kernel<T, most, true> : cholesky_mixed_kernel<T, most, false>;
     // Pairs at least, or not. One more than half: 31 items in pairs and one beside them are 17 turns.
     const unsigned blocks = A.rows <= 16 ? Chunk<T>::size / 2 + 1 : Chunk<T>::size;
-    const dim3 grid(unsigned(ceil_div(A.count, Chunk<T>::size)), blocks);
+    const dim3 grid(unsigned(ceil_div(A.count, Chunk<T>::size)), blocks + (list.order ? 2 : 0));
     const int n = int(min(A.rows, index_t(8 * most)));
     const std::size_t bytes =
         sizeof(T) * (A.is_flipped ? MixedShape<T, most, true>::entries(n) : MixedShape<T, most, false>::entries(n));
-    if (overlaps)
-      launch_after(stream, kernel, grid, 32, bytes, A, above, info, first, resets);
-    else
-      launch(stream, kernel, grid, 32, bytes, A, above, info, first, resets);
+    launch(stream, kernel, grid, 32, bytes, A, above, list, info, first, resets);
   };
   if (A.rows <= 32)
     go(std::integral_constant<int, 4>{});
@@ -347,52 +431,63 @@ void launch_mixed(void* stream, const Items<T>& A, int above, bool overlaps, int
 
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
-  const bool sorted = A.ragged() && A.count <= std::numeric_limits<int>::max() && A.count * A.rows >= tuning.sorted &&
+  const bool listed = A.ragged() && A.count <= std::numeric_limits<int>::max() && A.count * A.rows >= tuning.sorted &&
                       rung_of<T>(A.rows, tuning) < Rung::Resident64;
-  return sorted ? A.count + 2 * sorted_rungs + 1 : 0;
+  return listed ? ItemList::ints(A.count) : 0;
 }
 
-/// Ragged items, each on the rung of its own size: those above 64 are listed first; then comes a launch for each rung,
-/// from the largest on, and one for all below. Each of these begins where the one before leaves room. 2,000 items of up
-/// to 512 rows in double take 1.69 ms, 1.81 without Resident512.
-template <class T>
-void launch_sorted(void* stream, int multiprocessors, const Items<T>& A, int* info, index_t first, bool resets,
-                   const CholeskyTuning& tuning, int* list) {
-  const int first_rung = int(rung_of<T>(A.rows, tuning)), below = int(min(tuning.resident, index_t(64)));
+/// Ragged items, each on the rung of its own size: one launch for those of up to 64 rows, which lists the others; one
+/// for items too large to be kept, if there may be such, and one or two for those between. These begin where the one
+/// before leaves room.
+template <class T, class... Launches>
+void launch_listed(void* stream, int multiprocessors, const Items<T>& A, int* info, index_t first, bool resets,
+                   const CholeskyTuning& tuning, ItemList list, LaunchList<Launches...>) {
   const index_t resident = resident_most<T>(tuning);
-  int *const bounds = list + A.count, *const taken = bounds + sorted_rungs + 1;
-  launch(stream, sort_items_kernel<T>, 1, sort_threads, 0, A, below + 1, first_rung, int(resident), list, bounds,
-         taken);
-  const auto left = [&]<class Shape>(Shape, Rung rung) {
-    const int r = int(rung);
-    if (r < first_rung) return;
-    const auto kernel = cholesky_left_kernel<T, Shape>;
-    const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
-    const Stretch stretch{list, bounds + r, taken + r};
-    if (r == first_rung)  // the list must be complete
-      launch(stream, kernel, grid, Shape::threads, Shape::bytes, A, stretch, info, first, resets);
-    else
-      launch_after(stream, kernel, grid, Shape::threads, Shape::bytes, A, stretch, info, first, resets);
+  const int below = int(min(resident, index_t(64)));
+  index_t most[ItemList::rungs + 1];  // of each rung: the largest order
+  int rungs = 0;
+  const auto note = [&]<class... Shapes>(ShapeList<Shapes...>) {
+    ((most[rungs++] = min(A.rows, Shapes::kept ? min(resident, index_t(Shapes::most)) : A.rows)), ...);
   };
-  left(typename LeftShapes<T>::Beyond{}, Rung::Blocked);
-  if (resident > 256) left(typename LeftShapes<T>::Up512{}, Rung::Resident512);
-  left(typename LeftShapes<T>::Up256{}, Rung::Resident256);
-  left(typename LeftShapes<T>::Up128{}, Rung::Resident128);
-  launch_mixed(stream, A, below, true, info, first, resets);
+  (note(Launches{}), ...);
+  while (rungs <= ItemList::rungs) most[rungs++] = below;
+  for (int r = 0; r < ItemList::rungs; ++r)
+    list.least[r] = most[r + 1] < A.rows ? int(most[r + 1]) + 1 : std::numeric_limits<int>::max();
+  launch_mixed(stream, A, below, list, info, first, resets);
+  bool started = false;
+  int rung = 0;
+  const auto go = [&]<class... Shapes>(ShapeList<Shapes...> shapes) {
+    using Launch = LeftLaunch<Shapes...>;
+    const int end = rung + int(sizeof...(Shapes));
+    if (most[rung] > most[end]) {
+      launch_left(stream, index_t(multiprocessors) * Launch::blocks, started, shapes, Launch::bytes, A, {list, rung},
+                  info, first, resets);
+      started = true;
+    }
+    rung = end;
+  };
+  (go(Launches{}), ...);
 }
 
 template <class T>
 const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
-                            const CholeskyTuning& tuning, int* list) {
+                            const CholeskyTuning& tuning, int* list, int* flags) {
   static constexpr const char* names[] = {"block column", "resident 512", "resident 256", "resident 128",
                                           "resident 64",  "resident 32",  "small"};
   if (list) {
-    launch_sorted(stream, multiprocessors, A, info, first, resets, tuning, list);
+    const auto go = [&](auto launches) {
+      launch_listed(stream, multiprocessors, A, info, first, resets, tuning, ItemList(list, A.count, flags), launches);
+    };
+    using S = LeftShapes<T>;
+    if (min(A.rows, resident_most<T>(tuning)) <= S::Up128::most)  // shared memory of any device is enough
+      go(LaunchList<ShapeList<typename S::Beyond>, ShapeList<typename S::Up128>>{});
+    else
+      go(typename ListedShapes<T>::type{});
     return "sorted";
   }
   const Rung rung = rung_of<T>(A.rows, tuning);
-  if (A.ragged() && rung >= Rung::Resident64 && A.rows > 8 && tuning.small >= 16) {
-    launch_mixed(stream, A, std::numeric_limits<int>::max(), false, info, first, resets);
+  if (A.ragged() && rung >= Rung::Resident64 && !(rung == Rung::Small && A.rows <= side_by_side)) {
+    launch_mixed(stream, A, std::numeric_limits<int>::max(), {}, info, first, resets);
     return "mixed";
   }
   launch_rung(stream, rung, A, info, first, resets);
@@ -404,4 +499,4 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                      \
   template trifactor::index_t trifactor::cuda::cholesky_list_size<T>(const Items<T>&, const CholeskyTuning&); \
   template const char* trifactor::cuda::launch_cholesky<T>(void*, int, Items<T>, int*, index_t, bool,         \
-                                                           const CholeskyTuning&, int*);
+                                                           const CholeskyTuning&, int*, int*);
