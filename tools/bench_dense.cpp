@@ -152,7 +152,7 @@ Row bench_inverse(Bench& bench, index_t n) {
 
   const trifactor::SolveOptions options{.tuning = o.tuning};
   q.reserve(by_cholesky ? trifactor::cholesky_inverse_scratch(q, uplo, factor, X, options)
-                        : trifactor::lu_solve_scratch(q, trifactor::Op::None, factor, X, options));
+                        : trifactor::lu_inverse_scratch(q, factor, X, options));
   const auto invert = [&] {
     if (by_cholesky)
       trifactor::cholesky_inverse(q, uplo, factor, X, nullptr, options);

@@ -45,8 +45,9 @@ TRIFACTOR_API std::size_t lu_scratch(const Queue&, B A, const LuOptions& = {});
 template <Batch B>
 TRIFACTOR_API std::size_t lu_factor_solve_scratch(const Queue&, B A, B X, const LuOptions& = {});
 template <Batch B>
-TRIFACTOR_API std::size_t lu_solve_scratch(const Queue&, Op, const_batch_t<B> LU, B X,
-                                           const SolveOptions& = {});   // and of lu_inverse
+TRIFACTOR_API std::size_t lu_solve_scratch(const Queue&, Op, const_batch_t<B> LU, B X, const SolveOptions& = {});
+template <Batch B>
+TRIFACTOR_API std::size_t lu_inverse_scratch(const Queue&, const_batch_t<B> LU, B X, const SolveOptions& = {});
 
 // Value forms: no queue, host matrices in and out, complete on return, exceptions.
 

@@ -97,16 +97,34 @@ std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X, co
   return plan(q, [&](auto& e) { dense::lu_solve(e, op, a, nullptr, x, &given, tuning); });
 }
 
+namespace {
+template <class T, class Run>
+auto with_inverse(const char* call, const Queue& q, const Items<const T>& LU, const Items<T>& X,
+                  const SolveOptions& options, Run run) {
+  check_fit(call, "LU", LU, X);
+  check_square(call, "X", X);
+  const auto tuning = tuning_for<core::SolveTuning>(q, LU, options.tuning);
+  return run([=](auto& e, const int* pivots, const int* info) { dense::lu_inverse(e, LU, pivots, X, info, tuning); });
+}
+}  // namespace
+
 template <Batch B>
 void lu_inverse(Queue& q, const_batch_t<B> LU, const int* pivots, B X, const int* info, const SolveOptions& options) {
-  const auto a = items("lu_inverse", "LU", LU);
-  const auto x = items("lu_inverse", "X", X);
-  check_fit("lu_inverse", "LU", a, x);
-  check_square("lu_inverse", "X", x);
-  check_pivots("lu_inverse", a, pivots);
-  check_read_info("lu_inverse", info);
-  const auto tuning = tuning_for<core::SolveTuning>(q, a, options.tuning);
-  on_engine(q, [&](auto& e) { dense::lu_inverse(e, a, pivots, x, info, tuning); });
+  const char* const call = "lu_inverse";
+  const auto a = items(call, "LU", LU);
+  with_inverse(call, q, a, items(call, "X", X), options, [&](auto driver) {
+    check_pivots(call, a, pivots);
+    check_read_info(call, info);
+    on_engine(q, [&](auto& e) { driver(e, pivots, info); });
+  });
+}
+
+template <Batch B>
+std::size_t lu_inverse_scratch(const Queue& q, const_batch_t<B> LU, B X, const SolveOptions& options) {
+  const char* const call = "lu_inverse_scratch";
+  const int given = 0;  // as much as a call with info needs
+  return with_inverse(call, q, items(call, "LU", LU), items(call, "X", X), options,
+                      [&](auto driver) { return plan(q, [&](auto& e) { driver(e, nullptr, &given); }); });
 }
 
 template <Batch B>
@@ -140,10 +158,10 @@ void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
                                              const SolveOptions&);                                                     \
   template TRIFACTOR_API std::size_t lu_solve_scratch<B<T>>(const Queue&, Op, B<const T>, B<T>, const SolveOptions&);  \
   template TRIFACTOR_API void lu_inverse<B<T>>(Queue&, B<const T>, const int*, B<T>, const int*, const SolveOptions&); \
+  template TRIFACTOR_API std::size_t lu_inverse_scratch<B<T>>(const Queue&, B<const T>, B<T>, const SolveOptions&);    \
   template TRIFACTOR_API void lu_det<B<T>>(Queue&, B<T>, const int*, T*, real_t<T>*);                                  \
   template TRIFACTOR_API void lu_det<B<const T>>(Queue&, B<const T>, const int*, T*, real_t<T>*);
-#define TRIFACTOR_INSTANTIATE(T) \
-  TRIFACTOR_INSTANTIATE_KINDS(TRIFACTOR_INSTANTIATE_BATCH, core::ScalarTraits<T>::Public)
+#define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_KINDS(TRIFACTOR_INSTANTIATE_BATCH, core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 
 }  // namespace trifactor

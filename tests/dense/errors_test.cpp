@@ -290,6 +290,7 @@ TYPED_TEST(Mistake, ScratchQueriesCheckAsTheCallsDo) {
         (void)lu_solve_scratch(q, Op::None, a, View{x.data, 5, 2, 5});
       },
       {"lu_solve_scratch", "X.rows", "5"});
+  this->expect_mistake([&] { (void)lu_inverse_scratch(q, a, x); }, {"lu_inverse_scratch", "X", "6 x 2", "square"});
 }
 
 TYPED_TEST(Mistake, BadMemory) {

@@ -227,6 +227,31 @@ TYPED_TEST(LuBatch, DeterminantOfEveryItem) {
     }
 }
 
+TYPED_TEST(LuBatch, WhatIsImpossibleOrNotSquareHasNoInverseNorDeterminant) {
+  using T = TypeParam;
+  auto& q = this->q;
+  const auto A = this->square_items(Kind::Ragged, 4, 9);
+  const auto lu = factor_lu(q, Kind::Ragged, A);
+  for (int rows : {8, -1, 10}) {  // of the first, which has 9
+    SCOPED_TRACE(rows);
+    DeviceBatch<T> F(q, lu.F), X(q, A);
+    std::vector<int> claimed;
+    for (const auto& a : A) claimed.push_back(claimed.empty() ? rows : int(a.rows));
+    F.claim_rows(claimed);
+    DeviceArray<int> pivots(q, joined_pivots(lu));
+    DeviceArray<T> sign(q, 4, T(0));
+    DeviceArray<real_t<T>> log_abs(q, 4, 0);
+    lu_inverse(q, F.ragged(), pivots.data(), X.ragged());
+    lu_det(q, F.ragged(), pivots.data(), sign.data(), log_abs.data());
+    q.sync();
+    expect_inverted(A, A, X.download(), 0);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(std::isnan(log_abs.download()[i]), i == 0) << "item " << i;
+      EXPECT_EQ(std::isnan(std::abs(sign.download()[i])), i == 0) << "item " << i;
+    }
+  }
+}
+
 TYPED_TEST(LuBatch, TakesTheUpperOfTwoEqualPivots) {
   for (Kind kind : all_kinds)
     for (index_t n : {2, 5, 9, 20, 32, 40, 64, 100})

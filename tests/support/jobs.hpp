@@ -212,7 +212,8 @@ Job lu_inverse_job(Queue& q, Random& random, const char* name, index_t n) {
   auto d = std::make_shared<LuData<T>>(q, random, n, n);
   return prepared({name, [d] { d->renew(true); },
                    [d] { lu_inverse(d->q, d->F.view(), d->pivots.data(), d->X.view(), d->info.data()); },
-                   [d] { EXPECT_LT(inverse_ratio(d->A, d->X.download()), threshold); }});
+                   [d] { EXPECT_LT(inverse_ratio(d->A, d->X.download()), threshold); },
+                   [d] { return lu_inverse_scratch(d->q, d->F.view(), d->X.view()); }});
 }
 
 template <class T>
@@ -292,6 +293,7 @@ Job lu_batch_job(Queue& q, Random& random, const char* name, Kind kind, LuCall c
     as(kind, *d->F, *d->X, [&](auto f, auto x) {
       bytes = call == LuCall::Factor        ? lu_scratch(q, f, options)
               : call == LuCall::FactorSolve ? lu_factor_solve_scratch(q, f, x, options)
+              : call == LuCall::Inverse     ? lu_inverse_scratch(q, f, x)
                                             : lu_solve_scratch(q, Op::None, f, x);
     });
     return bytes;
