@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What README.md shows works: C++ blocks with a main() compile, link and run, the others compile one after the other in one
-function, and the trifactor commands run.
+function, and the trifactor commands run. What it and the guides link to is there.
 
 Usage: readme.py SOURCE BUILD CXX
 """
@@ -31,6 +31,10 @@ def main(source, build, cxx):
     commands = re.findall(r"^ {4}(?:build/)?trifactor (.*)$", text, re.MULTILINE)
     if not programs or not commands:
         sys.exit("README.md shows no program or no command")
+    for page in [source / "README.md", source / "CONTRIBUTING.md", *source.glob("docs/*.md"), *source.glob("bench/*/*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            if not (page.parent / link).exists():
+                sys.exit(f"{page}: {link} is not there")
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
         for name, content in FILES.items():
