@@ -393,13 +393,13 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
       tiles(integral_constant<int, 8>{});
       break;
     case Rung::Resident128:
-      if (A.rows <= LeftShapes<T>::Up112::most)
-        left(typename LeftShapes<T>::Up112{});
-      else
-        left(typename LeftShapes<T>::Up128{});
-      break;
     case Rung::Resident256:
-      left(typename LeftShapes<T>::Up256{});
+      if (A.rows <= LeftShapes<T>::Panels::most)
+        left(typename LeftShapes<T>::Panels{});
+      else if constexpr (LeftShapes<T>::Panels::most < 128)
+        rung == Rung::Resident128 ? left(typename LeftShapes<T>::Up128{}) : left(typename LeftShapes<T>::Up256{});
+      else
+        left(typename LeftShapes<T>::Up256{});
       break;
     case Rung::Resident512:
       if (A.rows <= LeftShapes<T>::Up384::most)

@@ -121,15 +121,17 @@ struct Left {
   }
 };
 
-/// Which shapes take items of which order, and up to which the factor is kept. H200, 2026-11-15, ms for 10,000 items,
-/// 1,000 from 300 on. Double at 128: in panels 0.698, from the left 0.829; at 100 0.408 and 0.655; by three warps 0.744
-/// and 0.414. At 256: 12 warps with 168 registers 3.93, 16 with 128 4.45. At 512: two blocks of six warps, block
-/// columns of 64, 2.70; of 32 2.81; one block of eight warps with two strips each 2.95; two of five warps 2.93.
+/// Which shapes take items of which order, and up to which the factor is kept; batches of one size take Panels as far
+/// as they go. H200, 2026-11-15, ms for 10,000 items, 1,000 from 300 on. Double at 128: in panels 0.698, from the left
+/// 0.829; at 100 0.408 and 0.655; by three warps 0.744 and 0.414; at 144 (5,000) 0.537 and 0.915, at 160 0.671 and
+/// 0.984, by six warps, which lose below, 0.643. At 256: 12 warps with 168 registers 3.93, 16 with 128 4.45. At 512:
+/// two blocks of six warps, block columns of 64, 2.70; of 32 2.81; one block of eight warps with two strips each 2.95;
+/// two of five warps 2.93.
 template <class T>
 struct LeftShapes {
   static constexpr int most = 384;
+  using Panels = WidePanels<T, 4, 4, 160>;
   using Up128 = WidePanels<T, 4, 4>;
-  using Up112 = Up128;
   using Up256 = Left<T, 12, 2, 1, 4>;
   using Up384 = Left<T, 12, 2, 1, 5, 1, 2>;
   using Up512 = Up384;
@@ -140,30 +142,31 @@ struct LeftShapes {
 template <>
 struct LeftShapes<float> {
   static constexpr int most = 512;
-  using Up112 = WidePanels<float, 3, 6, 112>;
+  using Panels = WidePanels<float, 3, 6, 112>;
   using Up128 = Left<float, 4, 2, 4, 2>;
   using Up256 = Left<float, 8, 2, 2, 4>;
   using Up384 = Left<float, 12, 2, 1, 6>;
   using Up512 = Left<float, 16, 2, 1, 7, 1, 2>;
   using Beyond = Left<float, 8, 1, 2, 0, 2>;
 };
-/// 2,000 items: at 128 in panels 0.388, from the left 0.449, at 100 0.245 and 0.321.
+/// 2,000 items: at 128 in panels 0.388, from the left 0.449, at 100 0.245 and 0.321, at 160 0.707 and 0.863.
 template <>
 struct LeftShapes<Complex<float>> {
   static constexpr int most = 256;
+  using Panels = WidePanels<Complex<float>, 4, 3, 160>;
   using Up128 = WidePanels<Complex<float>, 4, 3>;
-  using Up112 = Up128;
   using Up256 = Left<Complex<float>, 8, 1, 2, 0>;
   using Up384 = Up256;
   using Up512 = Up256;
   using Beyond = Up256;
 };
-/// At 128 0.567 and 0.530, upper 0.526 and 0.523; at 100, where two blocks fit on a multiprocessor, 0.253 and 0.451.
+/// At 128 0.567 and 0.530, upper 0.526 and 0.523; at 100, where two blocks fit on a multiprocessor, 0.253 and 0.451; at
+/// 160 (1,000) 0.477 and 0.535, by six warps 0.507.
 template <>
 struct LeftShapes<Complex<double>> {
   static constexpr int most = 256;
-  using Up128 = WidePanels<Complex<double>, 4, 2>;
-  using Up112 = Up128;
+  using Panels = WidePanels<Complex<double>, 4, 2, 160>;
+  using Up128 = Panels;
   using Up256 = Left<Complex<double>, 8, 1, 1, 0>;
   using Up384 = Up256;
   using Up512 = Up256;
