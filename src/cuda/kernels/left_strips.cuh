@@ -105,7 +105,6 @@ struct Left {
   static constexpr int entries =
       slabs * slab + (diagonals + 1) * nb * pitch + diagonals * (nb / 8) * Corner<T>::size + nb;
   static constexpr std::size_t bytes = entries * sizeof(T) + 16;
-  static constexpr int teams = 1, room = int(bytes);  // of a block, each with an item; bytes of each
   /// Where tile (i, k) of the factor is kept; its place is taken by another when block row i is done.
   __device__ static int slot(int i, int k) {
     if (late > 0 && i >= 2 * half) return ((i - 2 * half) * (2 * half + late) + k) * KeptTile<T>::size;
@@ -113,55 +112,6 @@ struct Left {
     return (u * half + v) * KeptTile<T>::size;
   }
 };
-
-/// So many teams of a shape side by side in one block, so that one launch has the same number of warps for all shapes.
-/// Each has its part of `all` bytes of shared memory, and of the barriers: teams of one shape that are done leave both
-/// to teams of another that are made of the same warps.
-template <class Shape, int teams_, std::size_t all>
-struct Teams : Shape {
-  static constexpr int teams = teams_, blocks = 1, room = int(all / teams / 16 * 16);
-  static_assert(Shape::bytes <= room && Shape::warps % 4 == 0);
-};
-/// The team of this thread, its rank there, and the number of its warp. Warps that factor are in different quarters of
-/// the multiprocessor.
-template <class Shape>
-__device__ __forceinline__ int this_team() {
-  if constexpr (Shape::teams == 1)
-    return 0;
-  else
-    return int(threadIdx.x) / Shape::threads;
-}
-template <class Shape>
-__device__ __forceinline__ int team_rank() {
-  return int(threadIdx.x) - this_team<Shape>() * Shape::threads;
-}
-template <class Shape>
-__device__ __forceinline__ int team_warp() {
-  const int warp = team_rank<Shape>() / 32;
-  if constexpr (Shape::teams == 1)
-    return warp;
-  else
-    return (warp + this_team<Shape>() * max(1, 4 / Shape::teams)) % Shape::warps;
-}
-/// Barriers of all threads of a team, and of its workers, without the warp that factors.
-template <class Shape>
-__device__ __forceinline__ int team_barriers() {
-  return 1 + 2 * (this_team<Shape>() * (Shape::warps / 4));  // the first of two
-}
-template <class Shape>
-__device__ __forceinline__ void team_sync() {
-  if constexpr (Shape::teams == 1)
-    __syncthreads();
-  else
-    asm volatile("bar.sync %0, %1;" ::"r"(team_barriers<Shape>()), "n"(Shape::threads) : "memory");
-}
-template <class Shape>
-__device__ __forceinline__ void meet_workers() {
-  if constexpr (Shape::teams == 1)
-    asm volatile("bar.sync 1, %0;" ::"n"(32 * Shape::workers) : "memory");
-  else
-    asm volatile("bar.sync %0, %1;" ::"r"(team_barriers<Shape>() + 1), "n"(32 * Shape::workers) : "memory");
-}
 
 /// Which shapes take items of which order, and up to which the factor is kept. H200, 2026-11-15, ms for 10,000 items,
 /// 1,000 from 300 on. Double at 128: three blocks of four warps 0.873, four 0.908. At 256: 12 warps with 168 registers
@@ -267,12 +217,12 @@ __device__ __forceinline__ void prefetch_columns(const Tile<T>& A, int k0) {
   }
 }
 
-/// What a team of factor_left shares, found anew by every function so that all know it as shared memory.
+/// What the block of factor_left shares, found anew by every function so that all know it as shared memory.
 template <class T, class Shape>
 struct LeftShared {
   __device__ static T* tiles() {  // operands
     extern __shared__ __align__(16) unsigned char raw[];
-    return reinterpret_cast<T*>(raw + this_team<Shape>() * Shape::room);
+    return reinterpret_cast<T*>(raw);
   }
   /// The diagonal tile at k0; of a wide block column there are several. (nb, nb)
   __device__ static T* diagonal(int k0) {
