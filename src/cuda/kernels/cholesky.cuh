@@ -11,8 +11,8 @@
 
 namespace trifactor::cuda {
 
-/// The items of a block of one warp in turn, every gridDim.x-th. The last come first: those that were written last are still in
-/// the cache.
+/// The items of a block of one warp in turn, every gridDim.x-th. The last come first: those that were written last are
+/// still in the cache.
 class ItemTurn {
  public:
   __device__ explicit ItemTurn(index_t count) : end_(count) {}
@@ -89,11 +89,11 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
 /// Numbers of items in `order`, the largest items first. Sizes are told apart by eights up to 512, and by 128 and less
 /// beyond. `flags` are zero before and after.
 struct ItemList {
-  static constexpr int keys = 128, rungs = 5;  // at most
+  static constexpr int keys = 128, rungs = 6;  // at most
   int* order = nullptr;   // null: there is no list
   int* ranks = nullptr;   // of an item, among those of its key
   int* bounds = nullptr;  // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
-  int* taken = nullptr;   // of rung r: how many were handed out beyond the first of each team; becomes 0
+  int* taken = nullptr;   // of rung r: how many were handed out beyond one for each block; becomes 0
   int* flags = nullptr;
   int least[rungs] = {};  // rows of the items of a rung
 
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
   for (index_t at = begin + blockIdx.x; at < end;) {
     const index_t b = listed ? index_t(work.list.order[at]) : end - 1 - at;
     const bool own = wanted(A, b, info, resets);
-    const int failed = own ? factor_left<T, Shape>(A.item(b)) : 0;
+    const int failed = own ? factor_by_block<T, Shape>(A.item(b)) : 0;
     turn ^= 1;
     if (listed && threadIdx.x == 0) tickets[turn] = atomicAdd(work.list.taken + work.rung, 1);
     __syncthreads();  // everyone has read info, and shared memory is free again
@@ -290,7 +290,7 @@ struct ListedShapes {
 template <>
 struct ListedShapes<float> {
   using S = LeftShapes<float>;
-  using type = ShapeList<S::Beyond, S::Up512, S::Up384, S::Up256, S::Up128>;
+  using type = ShapeList<S::Beyond, S::Up512, S::Up384, S::Up256, S::Up128, S::Up112>;
 };
 template <class R>
 struct ListedShapes<Complex<R>> {
@@ -322,7 +322,7 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
     go(kernel, 32, 1, bytes);
   };
   const auto left = [&]<class Shape>(Shape) {
-    go(cholesky_left_kernel<T, Shape>, Shape::threads, 1, Shape::bytes, LeftWork{});
+    go(cholesky_left_kernel<T, Shape>, Shape::threads, 1, Shape::bytes_of(A.rows), LeftWork{});
   };
   using std::integral_constant;
   switch (rung) {
@@ -341,7 +341,10 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
       tiles(integral_constant<int, 8>{});
       break;
     case Rung::Resident128:
-      left(typename LeftShapes<T>::Up128{});
+      if (A.rows <= LeftShapes<T>::Up112::most)
+        left(typename LeftShapes<T>::Up112{});
+      else
+        left(typename LeftShapes<T>::Up128{});
       break;
     case Rung::Resident256:
       left(typename LeftShapes<T>::Up256{});
@@ -410,7 +413,8 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
       work[r] = {list, r};
       const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
       const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
-      step[steps++] = {k, {grid, 1}, Shape::threads, Shape::bytes, overlaps, {&A, &work[r], &info, &first, &resets}};
+      step[steps++] = {
+          k, {grid, 1}, Shape::threads, Shape::bytes_of(most[r]), overlaps, {&A, &work[r], &info, &first, &resets}};
     }
     ++r;
   };

@@ -11,16 +11,17 @@ namespace trifactor::cuda {
 // there before [it is factored] this column is solved [it is solved] and the next one is updated with it, the two
 // strips of the next diagonal tile first, for which the factoring warp waits.
 
-/// Where the workers meet without the warp that factors.
-__device__ __forceinline__ void meet_workers(int threads) {
-  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
-}
-/// Where two workers, with 16 rows each, tell the warp that factors that the diagonal tile is there, and go on. In shared
-/// memory, since racecheck takes bar.sync of three warps for no order at all, and reports pairs of accesses that lie on two
-/// sides of a __syncthreads().
+/// Where two workers, with 16 rows each, tell the warp that factors that the diagonal tile is there, and go on. In
+/// shared memory, since racecheck takes bar.sync of three warps for no order at all, and reports pairs of accesses that
+/// lie on two sides of a __syncthreads().
 __device__ __forceinline__ unsigned diagonal_barrier() {
   __shared__ std::uint64_t barrier;
   return shared_address(&barrier);
+}
+/// Where the workers meet without the warp that factors.
+template <class Shape>
+__device__ __forceinline__ void meet_workers() {
+  asm volatile("bar.sync 1, %0;" ::"n"(32 * Shape::workers) : "memory");
 }
 inline constexpr int diagonal_threads = 64;
 
@@ -167,7 +168,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     });
     if constexpr (Shape::late > 0)
       if (has_late) update_late(Last{}, k0 / nb, k1 / nb);
-    meet_workers(32 * Shape::workers);  // nobody reads the tiles of its row any more
+    meet_workers<Shape>();  // nobody reads the tiles of its row any more
     const bool room = k1 + nb == Shape::first_late && n > Shape::first_late;  // for late rows: no other is wanted now
 #pragma unroll
     for (int s = 0; s < strips; ++s)
@@ -190,7 +191,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
           load(y, r, nb * k);
           park(y, r, k);
         }
-        meet_workers(32 * Shape::workers);  // the late rows are kept, too
+        meet_workers<Shape>();  // the late rows are kept, too
       }
   }
 }
@@ -332,7 +333,6 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
 template <class T, class Shape>
 __device__ __forceinline__ int factor_left(const Tile<T>& A) {
   using Shared = LeftShared<T, Shape>;
-  if (A.rows == 0) return 0;
   const int warp = __shfl_sync(~0u, int(threadIdx.x) / 32, 0);
   const int worker = !Shape::apart ? warp - 1 : warp % 4 ? warp - warp / 4 - 1 : Shape::updaters + warp / 4 - 1;
   if (threadIdx.x == 0) {
@@ -352,6 +352,16 @@ __device__ __forceinline__ int factor_left(const Tile<T>& A) {
       streamed_chain<T, Shape>(A);
   }
   return Shared::status();
+}
+
+/// The same, in panels if the shape is one of these.
+template <class T, class Shape>
+__device__ __forceinline__ int factor_by_block(const Tile<T>& A) {
+  if (A.rows == 0) return 0;
+  if constexpr (Shape::in_panels)
+    return A.row_stride == 1 ? factor_wide<false, Shape>(afresh(A)) : factor_wide<true, Shape>(afresh(A));
+  else
+    return factor_left<T, Shape>(A);
 }
 
 }  // namespace trifactor::cuda

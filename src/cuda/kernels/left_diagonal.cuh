@@ -30,16 +30,16 @@ __device__ __forceinline__ void read_block(const T* block, T (&l)[8][8]) {
 }
 
 /// Factors a tile of order n up to 32 in shared memory by one warp, eight columns after the other, and inverts its
-/// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. As in factor_corner every lane has the diagonal
-/// block in registers and factors it for itself, and carries a row of the tile besides. Blocks of eight beyond n are left
-/// out: nothing lies below them. Returns 0, the failed column + 1, or, without `careful`, -1 when a pivot is not of a
-/// middling size: what the tile holds then is of no use.
-template <bool careful, int pitch, class T>
-__device__ __forceinline__ int factor_tile(T* L, int n, T* scales, T* V) {
+/// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. A lane has a row of the tile; with `sends`,
+/// those of the diagonal block send its columns around, otherwise every lane has the whole block and factors it for
+/// itself, as in factor_corner. Blocks of eight beyond n are left out: nothing lies below them. Returns 0, the failed
+/// column + 1, or, without `careful`, -1 when a pivot is not of a middling size: what the tile holds then is of no use.
+template <bool careful, bool sends, int pitch, class T>
+__device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
   using R = Real<T>;
   constexpr int edge = 32, width = 8;
   const int row = int(threadIdx.x) % 32;
-  R mine = R(1);
+  R mine = R(1), own_scale = R(1);
   if (n < edge) {  // the identity beyond the last row
     if (row >= n)
       for (int k = 0; k < edge; ++k) L[k * pitch + row] = T(k == row ? 1 : 0);
@@ -48,22 +48,32 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scales, T* V) {
 #pragma unroll 1
   for (int k0 = 0; k0 < n; k0 += width) {
     T* const panel = L + k0 * pitch;
-    T a[1][width], l[width][width];
-    R pivots[width];
-    read_block<pitch>(panel + k0, l);
+    T a[1][width];
 #pragma unroll
     for (int c = 0; c < width; ++c) a[0][c] = panel[c * pitch + row];
-    eliminate_block<careful>(l, a, pivots);
+    const bool own = row / width == k0 / width;
+    if constexpr (sends) {
+      R scale;
+      const R pivot =
+          factor_columns<careful>(a, row >= k0 ? row - k0 : edge, scratch, static_cast<T*>(nullptr), &scale);
+      if (own) mine = pivot, own_scale = scale;
+    } else {
+      T l[width][width];
+      R pivots[width];
+      read_block<pitch>(panel + k0, l);
+      eliminate_block<careful>(l, a, pivots);
 #pragma unroll
-    for (int c = 0; c < width; ++c) mine = row == k0 + c ? pivots[c] : mine;
-    if (row / width == k0 / width) scales[row] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
-    __syncwarp();  // the scales are visible, and everyone has read the block
+      for (int c = 0; c < width; ++c) mine = row == k0 + c ? pivots[c] : mine;
+      if (own) scratch[row] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
+      __syncwarp();  // the scales are visible, and everyone has read the block
+#pragma unroll
+      for (int c = 0; c < width; ++c) a[0][c] = a[0][c] * real(scratch[k0 + c]);
+    }
 #pragma unroll
     for (int c = 0; c < width; ++c) {
-      T v = a[0][c] * real(scales[k0 + c]);
       if constexpr (is_complex<T>)
-        if (row == k0 + c) v = T(real(v));
-      panel[c * pitch + row] = v;
+        if (row == k0 + c) a[0][c] = T(real(a[0][c]));
+      panel[c * pitch + row] = a[0][c];
     }
     __syncwarp();             // the panel is there
     if (k0 + width < edge) {  // the next one -= what is left of it
@@ -90,6 +100,10 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scales, T* V) {
     }
   }
   if (!careful && __any_sync(~0u, !middling(mine))) return -1;
+  if constexpr (sends) {
+    scratch[row] = T(own_scale);
+    __syncwarp();  // all scales are there
+  }
   // Column k of the inverse of block b to a lane, by substitution.
   const int b = row / 8, k = row % 8;
   const T* const block = L + 8 * b * (pitch + 1);
@@ -98,7 +112,7 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scales, T* V) {
   for (int i = 0; i < 8; ++i) x[i] = T(i == k ? 1 : 0);
 #pragma unroll
   for (int m = 0; m < 8; ++m) {
-    x[m] = x[m] * real(scales[8 * b + m]);
+    x[m] = x[m] * real(scratch[8 * b + m]);
 #pragma unroll
     for (int i = m + 1; i < 8; ++i) x[i] = minus_product(x[i], x[m], block[m * pitch + i]);
   }
@@ -110,7 +124,7 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scales, T* V) {
 /// The same of floats. A lane holds all that is left of its row, and updates it without the tensor cores: three
 /// products in turn and a way through shared memory take longer. It carries a row of the identity, too, which becomes
 /// one of an inverse, and computes all scales for itself. For other scalars there are not enough registers.
-template <bool careful, int pitch>
+template <bool careful, bool, int pitch>
 __device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
   constexpr int edge = 32, width = 8;
   const int row = int(threadIdx.x) % 32;
@@ -164,9 +178,9 @@ __device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
   return __ffs(int(__ballot_sync(~0u, !good_pivot(mine))));
 }
 /// Apart, so that its registers are not held in the usual case.
-template <class T, int pitch>
-__device__ __noinline__ int factor_tile_carefully(T* L, int n, T* scales, T* V) {
-  return factor_tile<true, pitch>(L, n, scales, V);
+template <bool sends, int pitch, class T>
+__device__ __noinline__ int factor_tile_carefully(T* L, int n, T* scratch, T* V) {
+  return factor_tile<true, sends, pitch>(L, n, scratch, V);
 }
 
 }  // namespace trifactor::cuda

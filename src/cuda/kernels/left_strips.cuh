@@ -1,10 +1,11 @@
-// What the warps of a block that factors from the left work with: tiles in shared memory, shapes, and strips of 16 rows of a
-// block column in registers.
+// What the warps of a block that factors from the left work with: tiles in shared memory, shapes, and strips of 16 rows
+// of a block column in registers.
 #pragma once
 
 #include <cuda/kernels/async.cuh>
 #include <cuda/kernels/left_diagonal.cuh>
 #include <cuda/kernels/resident.cuh>
+#include <cuda/kernels/wide_panels.cuh>
 
 namespace trifactor::cuda {
 
@@ -27,11 +28,11 @@ struct KeptTile {
   }
 };
 /// One that is copied from global memory, by columns, which are shifted so that no two of the lanes that read an
-/// operand meet in a bank.
+/// operand meet in a bank, and few of those that write a row.
 template <class T>
 struct CopiedTile {
   static constexpr int edge = 32, vector = 1;
-  static constexpr int four = sizeof(T) == 8 ? 144 : sizeof(T) == 4 ? 160 : 136;  // entries of four columns
+  static constexpr int four = sizeof(T) == 8 ? 145 : sizeof(T) == 4 ? 161 : 137;  // entries of four columns
   static constexpr int size = edge / 4 * four;
   __device__ static constexpr int offset(int eight, int fours) { return fours * four + 8 * eight; }
   /// Of columns 0 to 3.
@@ -81,6 +82,7 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
 /// tiles of an item that is too large for that are read from global memory, too, until there is room.
 template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 1, int late_ = 0>
 struct Left {
+  static constexpr bool in_panels = false;
   static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32, tiles = nb / 8;
   static constexpr int blocks = blocks_;  // on a multiprocessor
   static constexpr int half = half_;
@@ -100,11 +102,16 @@ struct Left {
   static constexpr int ring = 3 * wide;  // tiles of right operands that are on their way, or in use
   static constexpr int slabs = kept ? max(half * half, (2 * half + late) * late) : ring + wide - 1;
   static constexpr int pitch = nb + column_pad<T>;
+  // How a diagonal tile is factored: see factor_tile. H200, ms, with columns sent around and without: complex double at
+  // 128 0.526 and 0.678 (2,000 items), at 256 0.75 and 0.86 (500); double at 200 1.35 and 1.42 (5,000), but at 300 0.62
+  // and 0.61 (1,000), at 512 2.63 and 2.55.
+  static constexpr bool sends = is_complex<T> || (kept && late_ == 0);
   static constexpr int slab = kept ? KeptTile<T>::size : CopiedTile<T>::size;
   static constexpr int diagonals = kept ? 1 : wide;  // that are held at once
   static constexpr int entries =
       slabs * slab + (diagonals + 1) * nb * pitch + diagonals * (nb / 8) * Corner<T>::size + nb;
   static constexpr std::size_t bytes = entries * sizeof(T) + 16;
+  static constexpr std::size_t bytes_of(index_t) { return bytes; }
   /// Where tile (i, k) of the factor is kept; its place is taken by another when block row i is done.
   __device__ static int slot(int i, int k) {
     if (late > 0 && i >= 2 * half) return ((i - 2 * half) * (2 * half + late) + k) * KeptTile<T>::size;
@@ -114,41 +121,48 @@ struct Left {
 };
 
 /// Which shapes take items of which order, and up to which the factor is kept. H200, 2026-11-15, ms for 10,000 items,
-/// 1,000 from 300 on. Double at 128: three blocks of four warps 0.873, four 0.908. At 256: 12 warps with 168 registers
-/// 3.93, 16 with 128 4.45. At 512: two blocks of six warps, block columns of 64, 2.70; of 32 2.81; one block of eight
-/// warps with two strips each 2.95; two of five warps 2.93.
+/// 1,000 from 300 on. Double at 128: in panels 0.698, from the left 0.829; at 100 0.408 and 0.655; by three warps 0.744
+/// and 0.414. At 256: 12 warps with 168 registers 3.93, 16 with 128 4.45. At 512: two blocks of six warps, block
+/// columns of 64, 2.70; of 32 2.81; one block of eight warps with two strips each 2.95; two of five warps 2.93.
 template <class T>
 struct LeftShapes {
   static constexpr int most = 384;
-  using Up128 = Left<T, 4, 2, 3, 2>;
+  using Up128 = WidePanels<T, 4, 4>;
+  using Up112 = Up128;
   using Up256 = Left<T, 12, 2, 1, 4>;
   using Up384 = Left<T, 12, 2, 1, 5, 1, 2>;
   using Up512 = Up384;
   using Beyond = Left<T, 6, 1, 2, 0, 2>;
 };
-/// At 128: four blocks 0.522, five 0.574.
+/// At 112: in panels 0.411, from the left 0.448; at 100 0.362 and 0.432, by four warps 0.386; at 128 0.562 and 0.528,
+/// from the left with five blocks 0.574.
 template <>
 struct LeftShapes<float> {
   static constexpr int most = 512;
+  using Up112 = WidePanels<float, 3, 6, 112>;
   using Up128 = Left<float, 4, 2, 4, 2>;
   using Up256 = Left<float, 8, 2, 2, 4>;
   using Up384 = Left<float, 12, 2, 1, 6>;
   using Up512 = Left<float, 16, 2, 1, 7, 1, 2>;
   using Beyond = Left<float, 8, 1, 2, 0, 2>;
 };
-template <>  // starting values, not measured
+/// 2,000 items: at 128 in panels 0.388, from the left 0.449, at 100 0.245 and 0.321.
+template <>
 struct LeftShapes<Complex<float>> {
   static constexpr int most = 256;
-  using Up128 = Left<Complex<float>, 4, 2, 3, 2>;
+  using Up128 = WidePanels<Complex<float>, 4, 3>;
+  using Up112 = Up128;
   using Up256 = Left<Complex<float>, 8, 1, 2, 0>;
   using Up384 = Up256;
   using Up512 = Up256;
   using Beyond = Up256;
 };
-template <>  // likewise
+/// At 128 0.567 and 0.530, upper 0.526 and 0.523; at 100, where two blocks fit on a multiprocessor, 0.253 and 0.451.
+template <>
 struct LeftShapes<Complex<double>> {
   static constexpr int most = 256;
-  using Up128 = Left<Complex<double>, 8, 1, 1, 2>;
+  using Up128 = WidePanels<Complex<double>, 4, 2>;
+  using Up112 = Up128;
   using Up256 = Left<Complex<double>, 8, 1, 1, 0>;
   using Up384 = Up256;
   using Up512 = Up256;
@@ -235,11 +249,12 @@ struct LeftShared {
   __device__ static T* inverses(int k0) {
     return given() + Shape::nb * Shape::pitch + k0 / Shape::nb % Shape::diagonals * (Shape::nb / 8 * Corner<T>::size);
   }
-  __device__ static T* scales() { return inverses(0) + Shape::diagonals * (Shape::nb / 8) * Corner<T>::size; }
+  /// Of factor_tile.
+  __device__ static T* scratch() { return inverses(0) + Shape::diagonals * (Shape::nb / 8) * Corner<T>::size; }
   /// The second half of the first diagonal tiles of a wide block column, below the diagonal.
   __device__ static T* between() { return tiles() + Shape::ring * CopiedTile<T>::size; }
   /// Of the latest diagonal tile: 0, or the order of the minor that failed.
-  __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scales() + Shape::nb); }
+  __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }
 };
 
 /// Factors the diagonal tile at k0 by one warp, with care where it is wanted.
@@ -249,12 +264,12 @@ __device__ __forceinline__ void factor_diagonal(int n, int k0) {
   constexpr int nb = Shape::nb, pitch = Shape::pitch;
   T* const L = Shared::diagonal(k0);
   const int order = min(nb, n - k0), lane = int(threadIdx.x) % 32;
-  int failed = factor_tile<false, pitch>(L, order, Shared::scales(), Shared::inverses(k0));
+  int failed = factor_tile<false, Shape::sends, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   if (failed < 0) {
     __syncwarp();  // nobody reads it any more
     for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::given()[k * pitch + lane];
     __syncwarp();  // it is as it was
-    failed = factor_tile_carefully<T, pitch>(L, order, Shared::scales(), Shared::inverses(k0));
+    failed = factor_tile_carefully<Shape::sends, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   }
   if (lane == 0) Shared::status() = failed > 0 ? k0 + failed : 0;
 }
