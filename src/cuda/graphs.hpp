@@ -8,8 +8,9 @@
 
 namespace trifactor::cuda {
 
-/// A launch of a kernel whose shared memory is granted. `overlaps`: its blocks may begin before the launch before ends,
-/// see launch_after().
+/// A launch of a kernel whose shared memory is granted. `overlaps`: blocks may begin as soon as every block of the
+/// launch before has called let_next_start() or has ended; one block at least calls end_after_last(), so that this
+/// launch ends after the one before.
 struct LaunchStep {
   const void* kernel;
   unsigned grid[2];
