@@ -90,10 +90,10 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
 /// beyond. `flags` are zero before and after.
 struct ItemList {
   static constexpr int keys = 128, rungs = 6;  // at most
-  int* order = nullptr;   // null: there is no list
-  int* ranks = nullptr;   // of an item, among those of its key
-  int* bounds = nullptr;  // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
-  int* taken = nullptr;   // of rung r: how many were handed out beyond one for each block; becomes 0
+  int* order = nullptr;                        // null: there is no list
+  int* ranks = nullptr;                        // of an item, among those of its key
+  int* bounds = nullptr;                       // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
+  int* taken = nullptr;  // of rung r: how many were handed out beyond one for each block; becomes 0
   int* flags = nullptr;
   int least[rungs] = {};  // rows of the items of a rung
 
@@ -190,18 +190,18 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
 /// one warp, grid (chunks, 32), or 17 where no item has more than 16 rows: first items of more than 16 rows, the
 /// largest first, then pairs of more than 8, then fours. The larger half of each chunk comes first, chunk by chunk from
 /// the last one on as ItemTurn does it; what is left is small and fills the gaps at the end. With a list, which takes
-/// the others, the first row of the grid counts, and the last one lists.
+/// the others, the first row of the grid counts, and the one before the smaller halves lists.
 template <class T, int most, bool by_rows>
 __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
     cholesky_mixed_kernel(Items<T> A, int above, ItemList list, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T* const shared = reinterpret_cast<T*>(aligned);
   unsigned row = blockIdx.y;
-  if (list.order) {
-    if (row == 0 || row + 1 == gridDim.y) return list_items(A, list, int(gridDim.x));
-    --row;
-  }
   constexpr unsigned half = Chunk<T>::size / 2;
+  if (list.order) {
+    if (row == 0 || row == half + 1) return list_items(A, list, int(gridDim.x));
+    row -= row < half + 1 ? 1 : 2;
+  }
   const unsigned place = row * gridDim.x + blockIdx.x;
   const bool early = row < half;
   const int rank = int(early ? place % half : row);
@@ -282,10 +282,25 @@ Rung rung_of(index_t n, const CholeskyTuning& tuning) {
 /// Shapes that take the items of a list, from the largest on, a launch for each.
 template <class... Shapes>
 struct ShapeList {};
+/// A shape for items that take less shared memory than its largest: more blocks fit on a multiprocessor.
+template <class Shape, int most_>
+struct UpTo : Shape {
+  static constexpr int most = most_;
+};
+template <class Shape>
+struct KernelOf {
+  using type = Shape;
+};
+template <class Shape, int most>
+struct KernelOf<UpTo<Shape, most>> {
+  using type = Shape;
+};
 template <class T>
-struct ListedShapes {
-  using S = LeftShapes<T>;
-  using type = ShapeList<typename S::Beyond, typename S::Up512, typename S::Up256, typename S::Up128>;
+struct ListedShapes;
+template <>
+struct ListedShapes<double> {
+  using S = LeftShapes<double>;
+  using type = ShapeList<S::Beyond, S::Up512, S::Up256, S::Up128, UpTo<S::Up128, 112>>;  // three blocks, and four
 };
 template <>
 struct ListedShapes<float> {
@@ -409,7 +424,7 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   r = 0;
   const auto add = [&]<class Shape>(std::type_identity<Shape>) {
     if (most[r] > most[r + 1]) {
-      const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, Shape>);
+      const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, typename KernelOf<Shape>::type>);
       work[r] = {list, r};
       const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
       const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
