@@ -14,7 +14,7 @@ struct CholeskyTuning {
   index_t small = 16;         // CUDA: up to this order, at most 16, several items of one size share a warp
   index_t resident = 128;     // CUDA: up to this order, at most 512 in float, 384 in double and 256 in complex, the
                               // factor of an item stays in a multiprocessor
-  index_t sorted = 150000;    // CUDA: ragged items take each the rung of its own size where their number times the
+  index_t sorted = 100000;    // CUDA: ragged items take each the rung of its own size where their number times the
                               // largest order is this or more
   index_t fused = 32;         // CUDA: up to so many right-hand sides, small items are factored and solved in one launch
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid

@@ -261,8 +261,8 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
     auto list = arena().take<int>(cholesky_list_size(A, tuning));
     if (arena().planning()) return true;
     const Traced traced(*this, "cholesky_whole", A.rows, A.cols);
-    set_path(launch_cholesky(stream_, multiprocessors_, A, info, 0, true, tuning, list.data(),
-                             static_cast<int*>(flags_)));
+    set_path(launch_cholesky(stream_, multiprocessors_, A, info, 0, true, tuning,
+                             {list.data(), static_cast<int*>(flags_), &graphs_}));
     return true;
   }
   if (A.pointers || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
@@ -295,7 +295,7 @@ void CudaEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   if (one_strided(A) && A.rows > one_block) return cholesky_persistent(A, 0, false, info, first);
   if (arena().planning()) return;
   const Traced traced(*this, "cholesky_tile", A.rows, A.cols);
-  launch_cholesky(stream_, multiprocessors_, A, info, first, false, CholeskyTuning{}, nullptr, nullptr);
+  launch_cholesky(stream_, multiprocessors_, A, info, first, false, CholeskyTuning{}, {});
 }
 template <class T>
 void CudaEngine::cholesky_persistent(Items<T> A, int band, bool resets, int* info, index_t first) {

@@ -4,6 +4,7 @@
 
 #include <core/engine.hpp>
 #include <core/trace.hpp>
+#include <cuda/graphs.hpp>
 #include <trifactor/info.hpp>
 
 #include <functional>
@@ -191,6 +192,7 @@ class CudaEngine {
   void* blas_ = nullptr;
   void* blas_workspace_ = nullptr;
   void* flags_ = nullptr;             // of persistent kernels: zero between launches
+  LaunchGraphs graphs_;
   Arena arena_, pinned_;              // of the main lane
   std::unique_ptr<CudaEngine> side_;  // of the main lane
   Trace* trace_ = nullptr;            // of the main lane

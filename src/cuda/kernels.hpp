@@ -3,19 +3,26 @@
 #pragma once
 
 #include <core/engine.hpp>
+#include <cuda/graphs.hpp>
 
 namespace trifactor::cuda {
 
 using namespace core;
 
-// kernels/cholesky.cuh: windows of any order in one launch, or, where each ragged item takes the rung of its own size, in two
-// or three, which take so many ints of scratch memory (0: one launch, and `list` is null) and flags, some 200, which must be
-// zero and are so again afterwards. `resets`: info is decided here, not read. Returns the way it went.
+// kernels/cholesky.cuh: windows of any order in one launch, or, where each ragged item takes the rung of its own size,
+// in two to five, which are one graph. These take so many ints of scratch memory (0: one launch, and `list` is null),
+// and flags, some 200, which must be zero and are so again afterwards. `resets`: info is decided here, not read.
+// Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
+struct ListRoom {
+  int* list = nullptr;
+  int* flags = nullptr;
+  LaunchGraphs* graphs = nullptr;
+};
 template <class T>
 const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
-                            const CholeskyTuning&, int* list, int* flags);
+                            const CholeskyTuning&, const ListRoom&);
 
 // kernels/cholesky_solve.cuh: items of order up to this. A factored and B solved for, or solves with factors that exist;
 // `flipped`: A = conj(L) L^T.

@@ -89,11 +89,11 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
 /// Numbers of items in `order`, the largest items first. Sizes are told apart by eights up to 512, and by 128 and less
 /// beyond. `flags` are zero before and after.
 struct ItemList {
-  static constexpr int keys = 128, rungs = 4;
-  int* order = nullptr;   // null: there is no list
-  int* ranks = nullptr;   // of an item, among those of its key
-  int* bounds = nullptr;  // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
-  int* taken = nullptr;   // of rung r: how many were handed out beyond the first of each team; becomes 0
+  static constexpr int keys = 128, rungs = 6;  // at most
+  int* order = nullptr;                        // null: there is no list
+  int* ranks = nullptr;                        // of an item, among those of its key
+  int* bounds = nullptr;                       // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
+  int* taken = nullptr;  // of rung r: how many were handed out beyond one for each block; becomes 0
   int* flags = nullptr;
   int least[rungs] = {};  // rows of the items of a rung
 
@@ -190,18 +190,18 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
 /// one warp, grid (chunks, 32), or 17 where no item has more than 16 rows: first items of more than 16 rows, the
 /// largest first, then pairs of more than 8, then fours. The larger half of each chunk comes first, chunk by chunk from
 /// the last one on as ItemTurn does it; what is left is small and fills the gaps at the end. With a list, which takes
-/// the others, the first row of the grid counts, and the last one lists.
+/// the others, the first row of the grid counts, and the one before the smaller halves lists.
 template <class T, int most, bool by_rows>
 __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
     cholesky_mixed_kernel(Items<T> A, int above, ItemList list, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T* const shared = reinterpret_cast<T*>(aligned);
   unsigned row = blockIdx.y;
-  if (list.order) {
-    if (row == 0 || row + 1 == gridDim.y) return list_items(A, list, int(gridDim.x));
-    --row;
-  }
   constexpr unsigned half = Chunk<T>::size / 2;
+  if (list.order) {
+    if (row == 0 || row == half + 1) return list_items(A, list, int(gridDim.x));
+    row -= row < half + 1 ? 1 : 2;
+  }
   const unsigned place = row * gridDim.x + blockIdx.x;
   const bool early = row < half;
   const int rank = int(early ? place % half : row);
@@ -229,52 +229,31 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
 
 // ---- from the left, a block column in registers ----
 
-/// What the shapes of one launch take: each its part of a list, by tickets, the first that of `rung`; or, without a
-/// list, the first all items.
+/// What a launch takes: the part of a list that is its rung's, by tickets; or, without a list, all items.
 struct LeftWork {
   ItemList list;
   int rung = 0;
 };
-template <class T, class Shape>
-__device__ __forceinline__ void take_items(const Items<T>& A, const LeftWork& work, int rung, int* info, index_t first,
-                                           bool resets) {
-  __shared__ int tickets[Shape::teams][2];  // two, since a thread may be late to read the one before
-  const bool listed = work.list.order;
-  const int team = this_team<Shape>(), teams = int(gridDim.x) * Shape::teams;
-  const index_t begin = listed ? index_t(work.list.bounds[rung]) : 0;
-  const index_t end = listed ? index_t(work.list.bounds[rung + 1]) : A.count;
-  int turn = 0;
-  for (index_t at = begin + blockIdx.x + index_t(gridDim.x) * team; at < end;) {
-    const index_t b = listed ? index_t(work.list.order[at]) : end - 1 - at;
-    const bool own = wanted(A, b, info, resets);
-    const int failed = own ? factor_by_team<T, Shape>(A.item(b)) : 0;
-    turn ^= 1;
-    if (listed && team_rank<Shape>() == 0) tickets[team][turn] = atomicAdd(work.list.taken + rung, 1);
-    team_sync<Shape>();  // everyone has read info, and shared memory is free again
-    at = listed ? begin + teams + tickets[team][turn] : at + teams;
-    if (team_rank<Shape>() == 0) report(info, b, resets, first, own, failed);
-  }
-}
 
-template <class Shape, class... Others>
-struct LeftLaunch {
-  static constexpr int threads = Shape::threads * Shape::teams, blocks = Shape::blocks;
-  static constexpr std::size_t bytes = Shape::bytes;
-  static_assert(((Others::threads * Others::teams == threads && Others::room * Others::teams <= bytes) && ...));
-};
-/// Shape after shape, each in a loop of its own: with all in one loop the compiler spills in every body.
-template <class T, class... Shapes>
-__global__ void __launch_bounds__(LeftLaunch<Shapes...>::threads, LeftLaunch<Shapes...>::blocks)
-    cholesky_left_kernel(const __grid_constant__ Items<T> A, const __grid_constant__ LeftWork work, int* info,
-                         index_t first, bool resets) {
+template <class T, class Shape>
+__global__ void __launch_bounds__(Shape::threads, Shape::blocks)
+    cholesky_left_kernel(Items<T> A, LeftWork work, int* info, index_t first, bool resets) {
+  __shared__ int tickets[2];  // two, since a thread may be late to read the one before
   const bool listed = work.list.order;
   if (listed) let_next_start();
-  int place = 0;  // of a shape
-  const auto take = [&]<class Shape>(std::type_identity<Shape>) TF_INLINE_LAMBDA {
-    if (listed || place == 0) take_items<T, Shape>(A, work, work.rung + place, info, first, resets);
-    ++place;
-  };
-  (take(std::type_identity<Shapes>{}), ...);
+  const index_t begin = listed ? index_t(work.list.bounds[work.rung]) : 0;
+  const index_t end = listed ? index_t(work.list.bounds[work.rung + 1]) : A.count;
+  int turn = 0;
+  for (index_t at = begin + blockIdx.x; at < end;) {
+    const index_t b = listed ? index_t(work.list.order[at]) : end - 1 - at;
+    const bool own = wanted(A, b, info, resets);
+    const int failed = own ? factor_by_block<T, Shape>(A.item(b)) : 0;
+    turn ^= 1;
+    if (listed && threadIdx.x == 0) tickets[turn] = atomicAdd(work.list.taken + work.rung, 1);
+    __syncthreads();  // everyone has read info, and shared memory is free again
+    at = listed ? begin + gridDim.x + tickets[turn] : at + gridDim.x;
+    if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
+  }
   if (listed && blockIdx.x == 0) end_after_last();
 }
 
@@ -300,52 +279,39 @@ Rung rung_of(index_t n, const CholeskyTuning& tuning) {
                     : Rung::Resident512;
 }
 
-/// Shapes that share a launch, from the largest items to the smallest: as many warps and registers for all.
+/// Shapes that take the items of a list, from the largest on, a launch for each.
 template <class... Shapes>
 struct ShapeList {};
-/// Launches that take the items of a list, likewise. Figures: H200, ms, sizes uniform in 1..N. A launch costs the host
-/// 4 to 5 us.
-template <class... Launches>
-struct LaunchList {};
-template <class T>
-struct ListedShapes {
-  using S = LeftShapes<T>;
-  using Kept = ShapeList<typename S::Up128>;
-  using type = LaunchList<ShapeList<typename S::Beyond>, Kept>;
+/// A shape for items that take less shared memory than its largest: more blocks fit on a multiprocessor.
+template <class Shape, int most_>
+struct UpTo : Shape {
+  static constexpr int most = most_;
 };
-/// In three launches or in one: 1.71 and 1.69 for 2,000 items of N = 512, 1.206 and 1.233 for 10,000 of N = 200, but
-/// 0.396 and 0.468 for N = 128.
+template <class Shape>
+struct KernelOf {
+  using type = Shape;
+};
+template <class Shape, int most>
+struct KernelOf<UpTo<Shape, most>> {
+  using type = Shape;
+};
+template <class T>
+struct ListedShapes;
 template <>
 struct ListedShapes<double> {
   using S = LeftShapes<double>;
-  using Kept = ShapeList<S::Up512, S::Up256, Teams<S::Up128, S::Up512::threads / S::Up128::threads, S::Up512::bytes>>;
-  using type = LaunchList<ShapeList<S::Beyond>, Kept>;
+  using type = ShapeList<S::Beyond, S::Up512, S::Up256, S::Up128, UpTo<S::Up128, 112>>;  // three blocks, and four
 };
-/// Two launches for items that are kept: 0.942 for 2,000 of N = 512, 0.942 with Up128 for those of up to 128 rows,
-/// 0.977 with all in one launch.
 template <>
 struct ListedShapes<float> {
   using S = LeftShapes<float>;
-  using Kept = ShapeList<S::Up512>;
-  using type = LaunchList<ShapeList<S::Beyond>, Kept, ShapeList<S::Up256>>;
+  using type = ShapeList<S::Beyond, S::Up512, S::Up384, S::Up256, S::Up128, S::Up112>;
 };
-
-/// Launches rungs from the left.
-template <class T, class... Shapes>
-void launch_left(void* stream, index_t blocks, bool overlaps, ShapeList<Shapes...>, std::size_t bytes,
-                 const Items<T>& A, const LeftWork& work, int* info, index_t first, bool resets) {
-  const auto kernel = cholesky_left_kernel<T, Shapes...>;
-  constexpr int threads = LeftLaunch<Shapes...>::threads;
-  const unsigned grid = grid_for(min(A.count, blocks));
-  if (overlaps)
-    launch_after(stream, kernel, grid, threads, bytes, A, work, info, first, resets);
-  else
-    launch(stream, kernel, grid, threads, bytes, A, work, info, first, resets);
-}
-template <class Shape, class First, class... Others>
-constexpr bool is_first(ShapeList<First, Others...>) {
-  return std::is_same_v<Shape, First>;
-}
+template <class R>
+struct ListedShapes<Complex<R>> {
+  using S = LeftShapes<Complex<R>>;
+  using type = ShapeList<typename S::Beyond, typename S::Up128>;
+};
 
 /// Launches one rung for all items; ragged ones are too large for a warp, or not above `side_by_side`.
 inline constexpr int side_by_side = 8;
@@ -371,10 +337,7 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
     go(kernel, 32, 1, bytes);
   };
   const auto left = [&]<class Shape>(Shape) {
-    // A kernel that is there anyway serves, but for its first shape only: Up256 behind another loses 3 % in double.
-    using Kept = typename ListedShapes<T>::Kept;
-    using Shapes = std::conditional_t<is_first<Shape>(Kept{}), Kept, ShapeList<Shape>>;
-    launch_left(stream, A.count, false, Shapes{}, Shape::bytes_of(A.rows), A, {}, info, first, resets);
+    go(cholesky_left_kernel<T, Shape>, Shape::threads, 1, Shape::bytes_of(A.rows), LeftWork{});
   };
   using std::integral_constant;
   switch (rung) {
@@ -412,24 +375,22 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
   }
 }
 
-/// Launches cholesky_mixed_kernel for items of up to `above` rows; the others are listed where there is a list.
-template <class T>
-void launch_mixed(void* stream, const Items<T>& A, int above, const ItemList& list, int* info, index_t first,
-                  bool resets) {
-  const auto go = [&]<int most>(std::integral_constant<int, most>) {
+/// Calls go(kernel, grid, bytes) for cholesky_mixed_kernel. `lists`: with the two rows of blocks that make a list.
+template <class T, class Go>
+void with_mixed(const Items<T>& A, bool lists, Go go) {
+  const auto with = [&]<int most>(std::integral_constant<int, most>) {
     const auto kernel = A.is_flipped ? cholesky_mixed_kernel<T, most, true> : cholesky_mixed_kernel<T, most, false>;
     // Pairs at least, or not. One more than half: 31 items in pairs and one beside them are 17 turns.
     const unsigned blocks = A.rows <= 16 ? Chunk<T>::size / 2 + 1 : Chunk<T>::size;
-    const dim3 grid(unsigned(ceil_div(A.count, Chunk<T>::size)), blocks + (list.order ? 2 : 0));
     const int n = int(min(A.rows, index_t(8 * most)));
     const std::size_t bytes =
         sizeof(T) * (A.is_flipped ? MixedShape<T, most, true>::entries(n) : MixedShape<T, most, false>::entries(n));
-    launch(stream, kernel, grid, 32, bytes, A, above, list, info, first, resets);
+    go(kernel, dim3(unsigned(ceil_div(A.count, Chunk<T>::size)), blocks + (lists ? 2 : 0)), bytes);
   };
   if (A.rows <= 32)
-    go(std::integral_constant<int, 4>{});
+    with(std::integral_constant<int, 4>{});
   else
-    go(std::integral_constant<int, 8>{});
+    with(std::integral_constant<int, 8>{});
 }
 
 template <class T>
@@ -439,58 +400,57 @@ index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
   return listed ? ItemList::ints(A.count) : 0;
 }
 
-/// Ragged items, each on the rung of its own size: one launch for those of up to 64 rows, which lists the others; one
-/// for items too large to be kept, if there may be such, and one or two for those between. These begin where the one
-/// before leaves room.
-template <class T, class... Launches>
-void launch_listed(void* stream, int multiprocessors, const Items<T>& A, int* info, index_t first, bool resets,
-                   const CholeskyTuning& tuning, ItemList list, LaunchList<Launches...>) {
+/// Ragged items, each on the rung of its own size: a launch for those of up to 64 rows, which lists the others, and one
+/// for each rung that there may be, from the largest on. Each of these begins where the one before leaves room.
+template <class T, class... Shapes>
+void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
+                   const CholeskyTuning& tuning, const ListRoom& room, ShapeList<Shapes...>) {
+  static_assert(sizeof...(Shapes) <= ItemList::rungs);
   const index_t resident = resident_most<T>(tuning);
-  const int below = int(min(resident, index_t(64)));
+  int below = int(min(resident, index_t(64))), r = 0, steps = 0;
   index_t most[ItemList::rungs + 1];  // of each rung: the largest order
-  int rungs = 0;
-  const auto note = [&]<class... Shapes>(ShapeList<Shapes...>) {
-    ((most[rungs++] = min(A.rows, Shapes::kept ? min(resident, index_t(Shapes::most)) : A.rows)), ...);
-  };
-  (note(Launches{}), ...);
-  while (rungs <= ItemList::rungs) most[rungs++] = below;
-  for (int r = 0; r < ItemList::rungs; ++r)
-    list.least[r] = most[r + 1] < A.rows ? int(most[r + 1]) + 1 : std::numeric_limits<int>::max();
-  launch_mixed(stream, A, below, list, info, first, resets);
-  bool started = false;
-  int rung = 0;
-  const auto go = [&]<class... Shapes>(ShapeList<Shapes...> shapes) {
-    using Launch = LeftLaunch<Shapes...>;
-    const int end = rung + int(sizeof...(Shapes));
-    if (most[rung] > most[end]) {
-      launch_left(stream, index_t(multiprocessors) * Launch::blocks, started, shapes, Launch::bytes, A, {list, rung},
-                  info, first, resets);
-      started = true;
+  ((most[r++] = min(A.rows, Shapes::kept ? min(resident, index_t(Shapes::most)) : A.rows)), ...);
+  while (r <= ItemList::rungs) most[r++] = below;
+  ItemList list(room.list, A.count, room.flags);
+  for (int i = 0; i < ItemList::rungs; ++i)
+    list.least[i] = most[i + 1] < A.rows ? int(most[i + 1]) + 1 : std::numeric_limits<int>::max();
+  LeftWork work[ItemList::rungs];
+  LaunchStep step[ItemList::rungs + 1];
+  with_mixed(A, true, [&](auto kernel, dim3 grid, std::size_t bytes) {
+    const auto k = reinterpret_cast<const void*>(kernel);
+    granted(k);
+    step[steps++] = {k, {grid.x, grid.y}, 32, bytes, false, {&A, &below, &list, &info, &first, &resets}};
+  });
+  r = 0;
+  const auto add = [&]<class Shape>(std::type_identity<Shape>) {
+    if (most[r] > most[r + 1]) {
+      const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, typename KernelOf<Shape>::type>);
+      work[r] = {list, r};
+      const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
+      const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
+      step[steps++] = {
+          k, {grid, 1}, Shape::threads, Shape::bytes_of(most[r]), overlaps, {&A, &work[r], &info, &first, &resets}};
     }
-    rung = end;
+    ++r;
   };
-  (go(Launches{}), ...);
+  (add(std::type_identity<Shapes>{}), ...);
+  room.graphs->enqueue(stream, {step, std::size_t(steps)});
 }
 
 template <class T>
 const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
-                            const CholeskyTuning& tuning, int* list, int* flags) {
+                            const CholeskyTuning& tuning, const ListRoom& room) {
   static constexpr const char* names[] = {"block column", "resident 512", "resident 256", "resident 128",
                                           "resident 64",  "resident 32",  "small"};
-  if (list) {
-    const auto go = [&](auto launches) {
-      launch_listed(stream, multiprocessors, A, info, first, resets, tuning, ItemList(list, A.count, flags), launches);
-    };
-    using S = LeftShapes<T>;
-    if (min(A.rows, resident_most<T>(tuning)) <= S::Up128::most)  // shared memory of any device is enough
-      go(LaunchList<ShapeList<typename S::Beyond>, ShapeList<typename S::Up128>>{});
-    else
-      go(typename ListedShapes<T>::type{});
+  if (room.list) {
+    launch_listed(stream, multiprocessors, A, info, first, resets, tuning, room, typename ListedShapes<T>::type{});
     return "sorted";
   }
   const Rung rung = rung_of<T>(A.rows, tuning);
   if (A.ragged() && rung >= Rung::Resident64 && !(rung == Rung::Small && A.rows <= side_by_side)) {
-    launch_mixed(stream, A, std::numeric_limits<int>::max(), {}, info, first, resets);
+    with_mixed(A, false, [&](auto kernel, dim3 grid, std::size_t bytes) {
+      launch(stream, kernel, grid, 32, bytes, A, std::numeric_limits<int>::max(), ItemList{}, info, first, resets);
+    });
     return "mixed";
   }
   launch_rung(stream, rung, A, info, first, resets);
@@ -502,4 +462,4 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                      \
   template trifactor::index_t trifactor::cuda::cholesky_list_size<T>(const Items<T>&, const CholeskyTuning&); \
   template const char* trifactor::cuda::launch_cholesky<T>(void*, int, Items<T>, int*, index_t, bool,         \
-                                                           const CholeskyTuning&, int*, int*);
+                                                           const CholeskyTuning&, const ListRoom&);

@@ -165,7 +165,12 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
 #pragma unroll
       for (int i = 0; i < most / 4; ++i) {
         const int row = lane + 32 * i;
-        rhs[row] = row < n && some ? conj_if(by_rows, x.data[row * x.row_stride]) : T(0);
+        const bool inside = some && row < n;
+        const T* const from = x.data + (inside ? row * x.row_stride : 0);
+        if constexpr (is_complex<T> && by_rows)
+          rhs[row] = inside ? conj(*from) : T(0);
+        else  // together with the first panel
+          copy_async<int(sizeof(T))>(shared_address(rhs + row), from, inside ? int(sizeof(T)) : 0);
       }
       failed = factor_tiles<most, by_rows, true>(afresh(a), store, scratch, right);
       if (failed == 0 && some) {
@@ -194,12 +199,6 @@ __global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShap
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width), row = int(threadIdx.x % width);
   T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
-  const auto from = [](T v, int l) TF_INLINE_LAMBDA {
-    if constexpr (is_complex<T>)
-      return T(__shfl_sync(~0u, v.re, l, width), __shfl_sync(~0u, v.im, l, width));
-    else
-      return __shfl_sync(~0u, v, l, width);
-  };
   for (index_t b0 = index_t(blockIdx.x) * Shape::items; b0 < B.count; b0 += index_t(gridDim.x) * Shape::items) {
     const index_t b = b0 + group;
     const bool own = b < B.count && fits(A, B, b);
@@ -219,7 +218,7 @@ __global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShap
     read_vectors<width>(scratch + row * Shape::Scratch::step, column);
 #pragma unroll
     for (int c = width - 1; c > 0; --c) {
-      const T last = from(v, c);
+      const T last = from_lane<width>(v, c);
       if (row < c && c < n) v = minus_product(v, conj((column[c] * result.scale) * result.scale), last);
     }
     const Tile<T> to = afresh(x);

@@ -7,8 +7,8 @@
 
 namespace trifactor::cuda {
 
-/// Shared memory of one diagonal block: the columns on their way, each with a diagonal entry and one of a right-hand
-/// side, and the scales. Two columns at a time are enough, unless they are kept.
+/// Shared memory of one diagonal block: the columns on their way, each with a diagonal entry, and the scales. Two
+/// columns at a time are enough, unless they are kept.
 template <class T, int width, bool kept = false>
 struct ColumnScratch {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
@@ -32,9 +32,18 @@ __device__ __forceinline__ void for_constants(F f) {
   for_sequence(f, std::make_integer_sequence<int, count>{});
 }
 
+/// x of lane l of the `group` lanes that work together.
+template <int group, class T>
+__device__ __forceinline__ T from_lane(T x, int l) {
+  if constexpr (is_complex<T>)
+    return T(__shfl_sync(~0u, x.re, l, group), __shfl_sync(~0u, x.im, l, group));
+  else
+    return __shfl_sync(~0u, x, l, group);
+}
+
 /// Factors `width` columns. Each lane holds `each` rows of them: a[0] is row `row`, of the diagonal block, which it
-/// sends to the others through `scratch`, or, with row >= width, one further down, as all others are. Lanes with the
-/// same scratch work on the same matrix.
+/// sends to the others through `scratch`, or, with row >= width, one further down, as all others are. `group` lanes
+/// with the same scratch work on the same matrix.
 ///
 /// Columns stay unscaled until the end, and every lane computes the next pivot for itself from what was sent around
 /// meanwhile, so that the time is that of one reciprocal after the other. The entries right of the diagonal may be
@@ -42,9 +51,9 @@ __device__ __forceinline__ void for_constants(F f) {
 /// Without `careful` pivots must be of a middling size (see middling): squares and reciprocals may overflow.
 ///
 /// With `solves`, b has the rows' entries of a right-hand side, a column more that is eliminated. In the diagonal block
-/// it becomes D^-1 M^-1 b, where L = M D^(1/2) and the diagonal of M is 1. `own_scale` becomes 1 / L(row, row).
+/// it becomes M^-1 b, where L = M D^(1/2) and the diagonal of M is 1. `own_scale` becomes 1 / L(row, row).
 /// With `kept`, what is below the diagonal of column c stays at scratch + c * step, unscaled.
-template <bool careful, bool solves = false, bool kept = false, class T, int width, int each>
+template <bool careful, bool solves = false, bool kept = false, int group = 32, class T, int width, int each>
 __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, T* scratch, T* b = nullptr,
                                                   Real<T>* own_scale = nullptr) {
   using R = Real<T>;
@@ -60,7 +69,6 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
     constexpr int corner_at = c == 0 ? width : c;
     if (row < width && (c == 0 || row > c)) raw[row] = a[0][c];
     if (c + 1 < width && row == k) raw[corner_at] = a[0][k];
-    if (solves && row == c) raw[width + 1] = b[0];
     __syncwarp();  // the column is visible
     // Lanes whose row is done need not read, which gains 4 % at order 16, and nothing where columns are kept.
     if (width <= 8 || kept || row > c || c == 0)
@@ -74,7 +82,7 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
       corner = real(c > 0 && k % V ? column[c] : raw[corner_at]);
       next = column[k];
     }
-    if constexpr (solves) above = raw[width + 1];
+    if constexpr (solves) above = from_lane<group>(b[0], c);  // shared memory would be busy twice for it
   };
   send(std::integral_constant<int, 0>{});
   R d = real(column[0]);
@@ -129,8 +137,6 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
   const R scale = careful ? reciprocal_sqrt(mine) : pivot_scale(mine);
   if (row < width) scales[row] = T(scale);
   if (own_scale) *own_scale = scale;
-  if constexpr (solves)
-    if (row < width) b[0] = (b[0] * scale) * scale;
   __syncwarp();  // the scales are visible
 #pragma unroll
   for (int c = 0; c < width; c += V) {

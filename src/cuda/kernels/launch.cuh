@@ -1,5 +1,5 @@
-// How kernels are launched: checked, with as much shared memory as they ask for, and one after the other or
-// overlapping.
+// How kernels are launched: checked, and with as much shared memory as they ask for. How those that overlap, see
+// LaunchStep, let each other begin.
 #pragma once
 
 #include <cuda/check.hpp>
@@ -50,22 +50,6 @@ void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std
   check(cudaGetLastError(), "kernel launch");
 }
 
-/// As launch(), after another launch() or launch_after() in the same stream. Blocks may begin as soon as every block of
-/// the launch before has called let_next_start() or has ended. One block at least calls end_after_last(), so that this
-/// launch ends after the one before.
-template <class... P, class... A>
-void launch_after(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std::size_t shared_bytes,
-                  A... arguments) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid, config.blockDim = threads;
-  config.dynamicSmemBytes = shared_bytes, config.stream = static_cast<cudaStream_t>(stream);
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &overlap;
-  config.numAttrs = granted(reinterpret_cast<const void*>(kernel)).overlaps ? 1 : 0;
-  check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "kernel launch");
-}
 /// What the next launch reads without waiting must be in memory before.
 __device__ inline void let_next_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

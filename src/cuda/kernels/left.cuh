@@ -13,11 +13,15 @@ namespace trifactor::cuda {
 
 /// Where two workers, with 16 rows each, tell the warp that factors that the diagonal tile is there, and go on. In
 /// shared memory, since racecheck takes bar.sync of three warps for no order at all, and reports pairs of accesses that
-/// lie on two sides of a barrier of all.
-template <class Shape>
+/// lie on two sides of a __syncthreads().
 __device__ __forceinline__ unsigned diagonal_barrier() {
-  __shared__ std::uint64_t barriers[Shape::teams];
-  return shared_address(&barriers[this_team<Shape>()]);
+  __shared__ std::uint64_t barrier;
+  return shared_address(&barrier);
+}
+/// Where the workers meet without the warp that factors.
+template <class Shape>
+__device__ __forceinline__ void meet_workers() {
+  asm volatile("bar.sync 1, %0;" ::"n"(32 * Shape::workers) : "memory");
 }
 inline constexpr int diagonal_threads = 64;
 
@@ -28,14 +32,14 @@ __device__ __noinline__ void kept_chain(Tile<T> given) {
   prefetch_columns(afresh(A), 0);
   for (int k0 = 0; k0 < n; k0 += Shape::nb) {
     if (k0 + Shape::nb < n) prefetch_columns(afresh(A), k0 + Shape::nb);
-    barrier_wait(diagonal_barrier<Shape>(), k0 / Shape::nb % 2);  // the diagonal tile is there
+    barrier_wait(diagonal_barrier(), k0 / Shape::nb % 2);  // the diagonal tile is there
     factor_diagonal<T, Shape>(n, k0);
-    team_sync<Shape>();  // it is factored
+    __syncthreads();  // it is factored
     write_diagonal<T, Shape>(afresh(A), k0);
     if (LeftShared<T, Shape>::status() > 0) break;
-    if (k0 + Shape::nb < n) team_sync<Shape>();  // the block column is solved
+    if (k0 + Shape::nb < n) __syncthreads();  // the block column is solved
   }
-  if (threadIdx.x % 32 == 0) barrier_end(diagonal_barrier<Shape>());
+  if (threadIdx.x == 0) barrier_end(diagonal_barrier());
 }
 
 template <class T, class Shape>
@@ -71,7 +75,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     else
       park(c, row, 0);
   }
-  if (worker < 2) barrier_arrive(diagonal_barrier<Shape>());  // the first diagonal tile is there
+  if (worker < 2) barrier_arrive(diagonal_barrier());  // the first diagonal tile is there
   for (int k0 = 0; k0 < n; k0 += nb) {
     const int k1 = k0 + nb;
     // As many warps update as give each quarter of the multiprocessor the same, and most of them several strips, which
@@ -139,7 +143,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     }
     if constexpr (Shape::late > 0)
       if (has_late) update_late(Last{}, 0, k0 / nb);
-    team_sync<Shape>();  // the diagonal tile is factored, and nobody reads the tiles of its row any more
+    __syncthreads();  // the diagonal tile is factored, and nobody reads the tiles of its row any more
 #pragma unroll 1
     for (int r = k1 + 16 * worker; r < n && worker < solvers; r += 16 * solvers) {
       TensorEntries<T> y[tiles];
@@ -153,13 +157,13 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       solve_strip<Shape, KeptTile>(y, afresh(A), k0, r, !late, at, place);
     }
     if (Shared::status() > 0 || k1 >= n) break;
-    team_sync<Shape>();  // the block column is solved, and nobody wants its diagonal tile any more
+    __syncthreads();  // the block column is solved, and nobody wants its diagonal tile any more
     for_constants<strips>([&](auto constant) TF_INLINE_LAMBDA {
       constexpr int s = decltype(constant)::value;
       if (row(s) < end_kept) update(constant, integral_constant<int, 1>{}, k0 / nb);
       if (s == 0 && worker < 2) {
         if (row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
-        barrier_arrive(diagonal_barrier<Shape>());  // the next diagonal tile is there
+        barrier_arrive(diagonal_barrier());  // the next diagonal tile is there
       }
     });
     if constexpr (Shape::late > 0)
@@ -217,18 +221,18 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
       fetch(0), fetch(nb);
       for (int k = 0; k < k0; k += nb) {
         copy_wait<1>();
-        team_sync<Shape>();  // the tiles are there; nobody reads those before
+        __syncthreads();  // the tiles are there; nobody reads those before
         fetch(k + 2 * nb);
       }
       if (r0 == k0)
         for (int k = k0; k < min(k0 + width, n); k += nb) {
-          team_sync<Shape>();  // the diagonal tile is there
+          __syncthreads();  // the diagonal tile is there
           factor_diagonal<T, Shape>(n, k);
-          team_sync<Shape>();  // it is factored
+          __syncthreads();  // it is factored
           if (Shared::status() > 0) break;
-          if (k + nb < min(k0 + width, n)) team_sync<Shape>();  // what is left of the next one is there
+          if (k + nb < min(k0 + width, n)) __syncthreads();  // what is left of the next one is there
         }
-      team_sync<Shape>();  // what was written is visible to all who read it from the left
+      __syncthreads();  // what was written is visible to all who read it from the left
     }
     for (int k = k0; k < min(k0 + width, n) && (Shared::status() == 0 || Shared::status() > k); k += nb)
       write_diagonal<T, Shape>(A, k);  // while the others go on
@@ -278,7 +282,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
       }
       int turn = 0;
       for (int k = 0; k < k0; k += nb) {
-        team_sync<Shape>();  // the tiles are there
+        __syncthreads();  // the tiles are there
         const T* const B = Shared::tiles() + turn + lane_place;
         turn = turn == (Shape::ring - wide) * CopiedTile<T>::size ? 0 : turn + wide * CopiedTile<T>::size;
         const auto update = [&](auto count) TF_INLINE_LAMBDA {
@@ -298,8 +302,8 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
         if (k >= n) break;
         if (r0 == k0) {
           if (any && row(0) >= k && row(0) < k + nb) put_diagonal<T, Shape>(c[w][0], k, row(0), place);
-          team_sync<Shape>();  // the diagonal tile is there
-          team_sync<Shape>();  // it is factored
+          __syncthreads();  // the diagonal tile is there
+          __syncthreads();  // it is factored
         }
 #pragma unroll
         for (int s = 0; s < strips; ++s)
@@ -308,7 +312,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
                                            Shared::between() + lane_place + (row(s) - k - nb), place);
         if (Shared::status() > 0 && Shared::status() <= k + nb) break;  // the columns before the failed one are solved
         if (w + 1 < wide && k + nb < n) {
-          if (r0 == k0) team_sync<Shape>();  // what is left of the next diagonal tile is there
+          if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there
 #pragma unroll
           for (int s = 0; s < strips; ++s)
             if (row(s) >= k + nb && row(s) < n)
@@ -318,24 +322,24 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
                   [](int, int) {});
         }
       }
-      team_sync<Shape>();  // what was written is visible to all who read it from the left
+      __syncthreads();  // what was written is visible to all who read it from the left
     }
     if (Shared::status() > 0) break;
   }
 }
 
-/// Factors A by all threads of a team. Returns 0, or the order of the minor that is not positive definite. Shared
+/// Factors A by all threads of the block. Returns 0, or the order of the minor that is not positive definite. Shared
 /// memory is free again after a barrier.
 template <class T, class Shape>
 __device__ __forceinline__ int factor_left(const Tile<T>& A) {
   using Shared = LeftShared<T, Shape>;
-  const int warp = __shfl_sync(~0u, team_warp<Shape>(), 0);
+  const int warp = __shfl_sync(~0u, int(threadIdx.x) / 32, 0);
   const int worker = !Shape::apart ? warp - 1 : warp % 4 ? warp - warp / 4 - 1 : Shape::updaters + warp / 4 - 1;
-  if (team_rank<Shape>() == 0) {
+  if (threadIdx.x == 0) {
     Shared::status() = 0;
-    if constexpr (Shape::kept) barrier_init(diagonal_barrier<Shape>(), diagonal_threads);
+    if constexpr (Shape::kept) barrier_init(diagonal_barrier(), diagonal_threads);
   }
-  team_sync<Shape>();  // nothing has failed yet
+  __syncthreads();  // nothing has failed yet
   if constexpr (Shape::kept) {
     if (warp > 0)
       kept_work<T, Shape>(A, worker);
@@ -352,7 +356,7 @@ __device__ __forceinline__ int factor_left(const Tile<T>& A) {
 
 /// The same, in panels if the shape is one of these.
 template <class T, class Shape>
-__device__ __forceinline__ int factor_by_team(const Tile<T>& A) {
+__device__ __forceinline__ int factor_by_block(const Tile<T>& A) {
   if (A.rows == 0) return 0;
   if constexpr (Shape::in_panels)
     return A.row_stride == 1 ? factor_wide<false, Shape>(afresh(A)) : factor_wide<true, Shape>(afresh(A));

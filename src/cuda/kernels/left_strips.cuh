@@ -112,7 +112,6 @@ struct Left {
       slabs * slab + (diagonals + 1) * nb * pitch + diagonals * (nb / 8) * Corner<T>::size + nb;
   static constexpr std::size_t bytes = entries * sizeof(T) + 16;
   static constexpr std::size_t bytes_of(index_t) { return bytes; }
-  static constexpr int teams = 1, room = int(bytes);  // of a block, each with an item; bytes of each
   /// Where tile (i, k) of the factor is kept; its place is taken by another when block row i is done.
   __device__ static int slot(int i, int k) {
     if (late > 0 && i >= 2 * half) return ((i - 2 * half) * (2 * half + late) + k) * KeptTile<T>::size;
@@ -235,12 +234,12 @@ __device__ __forceinline__ void prefetch_columns(const Tile<T>& A, int k0) {
   }
 }
 
-/// What a team of factor_left shares, found anew by every function so that all know it as shared memory.
+/// What the block of factor_left shares, found anew by every function so that all know it as shared memory.
 template <class T, class Shape>
 struct LeftShared {
   __device__ static T* tiles() {  // operands
     extern __shared__ __align__(16) unsigned char raw[];
-    return reinterpret_cast<T*>(raw + this_team<Shape>() * Shape::room);
+    return reinterpret_cast<T*>(raw);
   }
   /// The diagonal tile at k0; of a wide block column there are several. (nb, nb)
   __device__ static T* diagonal(int k0) {

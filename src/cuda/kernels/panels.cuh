@@ -126,7 +126,7 @@ template <class T, int most>
 struct RightSide {
   static constexpr int rows = 8 * most + 24;  // with those that lanes without a row touch
   static constexpr int size = rows + 8 * most;
-  T* rhs;                                              // D^-1 M^-1 b, where panels are done: see factor_columns
+  T* rhs;                                              // M^-1 b, where panels are done: see factor_columns
   __device__ T* scales() const { return rhs + rows; }  // 1 / L(j, j)
 
   template <int each>
@@ -148,13 +148,10 @@ struct RightSide {
     const int lane = int(threadIdx.x % 32);
     Real<T> scale[each];
 #pragma unroll
-    for (int i = 0; i < each; ++i) x[i] = rhs[lane + 32 * i], scale[i] = real(scales()[lane + 32 * i]);
-    const auto from = [](T v, int l) TF_INLINE_LAMBDA {
-      if constexpr (is_complex<T>)
-        return T(__shfl_sync(~0u, v.re, l), __shfl_sync(~0u, v.im, l));
-      else
-        return __shfl_sync(~0u, v, l);
-    };
+    for (int i = 0; i < each; ++i) {
+      scale[i] = real(scales()[lane + 32 * i]);
+      x[i] = (rhs[lane + 32 * i] * scale[i]) * scale[i];
+    }
     const auto rows = [&](auto constant, int p) TF_INLINE_LAMBDA {  // of tiles
       using Store = TileStore<T>;
       constexpr int last = decltype(constant)::value;  // which of a lane's entries the x are
@@ -162,10 +159,10 @@ struct RightSide {
 #pragma unroll
       for (int r = 7; r >= 0; --r) {
         const int c = 8 * p + r;
-        const T known = from(x[last], c % 32);
+        const T known = from_lane<32>(x[last], c % 32);
 #pragma unroll
         for (int i = 0; i <= last; ++i)
-          if (lane + 32 * i < c)
+          if (i < last || lane + 32 * i < c)
             x[i] = minus_product(x[i], conj(tiles[4 * Store::pitch * i + Store::place(r, lane % 8)]) * scale[i], known);
       }
     };
@@ -341,7 +338,7 @@ __device__ __forceinline__ void copy_triangle(const Tile<T>& A, T* store) {
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
             const bool inside = 8 * i + walk.row[h] < n && (i > k || walk.col[h] <= walk.row[h]);
-            copy_async<bytes>(to[h] + bytes * TileStore<T>::tile(i, k), from[h] + 8 * t, inside ? bytes : 0);
+            copy_async<bytes, 64>(to[h] + bytes * TileStore<T>::tile(i, k), from[h] + 8 * t, inside ? bytes : 0);
           }
       }
 #pragma unroll
@@ -369,8 +366,8 @@ __device__ __forceinline__ void copy_rows(const Tile<T>& A, T* store) {
         for (int k = 0; k <= i; k += 2)
           if (k < i || walk.col < 8) {
             const bool inside = 8 * i + walk.row(h) < n && (k + 1 < i || walk.beyond(h, i, k) <= 0);
-            copy_async<bytes>(to + bytes * (TileStore<T>::tile(i, k) + walk.place[h]), from + 8 * k,
-                              inside ? bytes : 0);
+            copy_async<bytes, 64>(to + bytes * (TileStore<T>::tile(i, k) + walk.place[h]), from + 8 * k,
+                                  inside ? bytes : 0);
           }
       from += 4 * A.row_stride;
     }

@@ -21,7 +21,7 @@ struct SmallShape {
 };
 
 /// What becomes of a small item: 0, the failed column + 1, or -1 when it was not written since this wants care. With a
-/// right-hand side, see factor_columns, what each lane has of it. scale: 1 / L(row, row).
+/// right-hand side, what each lane has of D^-1 M^-1 b, see factor_columns. scale: 1 / L(row, row).
 template <class T>
 struct SmallResult {
   int failed;
@@ -75,7 +75,7 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   // What is beyond the last row or column is garbage, and makes garbage only there.
   Real<T> scale = 0;
   const int role = careful && n == 0 ? width : row;  // lanes without work leave the columns that they have as they are
-  const Real<T> pivot = factor_columns<careful, solves, kept>(rows, role, scratch, &x, &scale);
+  const Real<T> pivot = factor_columns<careful, solves, kept, width>(rows, role, scratch, &x, &scale);
   const bool counts = row < n;
   const unsigned group = ((1u << width) - 1) << (lane - row);
   if (!careful && (__ballot_sync(~0u, counts && !middling(pivot)) & group)) n = -1;
@@ -111,7 +111,7 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
     for (int r = top; r < width; ++r, to += out.row_stride)
       if (rows_below(row, end) >> r & 1) *to = v[r - top] * scale;
   }
-  return {n < 0 ? -1 : failed, x, scale};
+  return {n < 0 ? -1 : failed, (x * scale) * scale, scale};
 }
 /// Apart, so that its registers are not held in the usual case.
 template <class T, int width, bool by_rows, bool solves>

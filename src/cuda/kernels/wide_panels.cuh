@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cuda/kernels/panels.cuh>
-#include <cuda/kernels/side_by_side.cuh>
 
 namespace trifactor::cuda {
 
@@ -79,7 +78,6 @@ struct WidePanels {
     return (scratch + PackedStore<T>::size(int(min(n, index_t(most))))) * sizeof(T);
   }
   static constexpr std::size_t bytes = bytes_of(most);
-  static constexpr int teams = 1, room = int(bytes);  // of a block, each with an item; bytes of each
 };
 
 /// Copies panels of the lower triangle of A to shared memory, by `warps` warps. What is missing of the last tiles, and
@@ -216,7 +214,7 @@ __device__ __forceinline__ void write_wide_diagonal(const Tile<T>& A, const T* t
   }
 }
 
-/// Factors A by all threads of a team. Returns 0, or the order of the minor that is not positive definite. Shared
+/// Factors A by all threads of the block. Returns 0, or the order of the minor that is not positive definite. Shared
 /// memory is free again after a barrier. In turn, for each panel: it is updated with those before, and the first warp
 /// factors its diagonal block [the inverse is there] all others are multiplied by it [it is complete]. The last warp
 /// updates the tiles that the first one wants next with all but the last panel, so that this is all that is left to it.
@@ -224,17 +222,16 @@ template <bool by_rows, class Shape, class T>
 __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
   using Store = PackedStore<T>;
   extern __shared__ __align__(16) unsigned char raw[];
-  __shared__ int statuses[Shape::teams];
-  int& status = statuses[this_team<Shape>()];
+  __shared__ int status;
   constexpr int warps = Shape::warps, ahead = Shape::ahead;
-  const int warp = __shfl_sync(~0u, team_warp<Shape>(), 0), lane = int(threadIdx.x % 32);
+  const int warp = __shfl_sync(~0u, int(threadIdx.x) / 32, 0), lane = int(threadIdx.x % 32);
   const int n = int(A.rows), used = (n + 7) / 8;
-  T* const V = reinterpret_cast<T*>(raw + this_team<Shape>() * Shape::room);  // the inverse, by rows
+  T* const V = reinterpret_cast<T*>(raw);  // the inverse, by rows
   T *const scratch = V + Shape::inverse, *const store = V + Shape::scratch;
   const PanelCopy<by_rows, T> copy(A, store);
   for (int k = 0; k < ahead; ++k) copy.start(k, warp, warps);
   copy_wait<ahead - 2>();
-  team_sync<Shape>();  // the first two panels are there
+  __syncthreads();  // the first two panels are there
   const PackedPart<T> part;
   const LanePlace place;
   const index_t ld = A.col_stride;
@@ -270,7 +267,7 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
       else if (lane < 16)
         write_vectors(V + row * Corner<T>::pitch, a[0]);
       if (lane == 0) status = failed;
-      team_sync<Shape>();  // the inverse is there
+      __syncthreads();  // the inverse is there
       tiles.template solve<by_rows>(out, ld, left, negative_inverse(V, LanePlace()), p, used, 0, 0);
       copy_wait<0>();
     } else {
@@ -283,14 +280,14 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
         next.store();
       }
       const int more = (used - p + 1) / 2 - warp, mine = more > 0 ? ceil_div(more, warps - 1) : 0;
-      if (mine == 0) team_sync<Shape>();  // as below
+      if (mine == 0) __syncthreads();  // as below
       for_constants<Shape::each>([&](auto constant) TF_INLINE_LAMBDA {
         constexpr int count = decltype(constant)::value + 1;
         if (mine == count) {
           WidePairs<count, T> tiles(store, part, p, used, warp, warps - 1);
 #pragma unroll 1
           for (int k = 0; k < p; ++k) tiles.subtract(k);
-          team_sync<Shape>();  // the inverse is there
+          __syncthreads();  // the inverse is there
           tiles.template solve<by_rows>(out, ld, left, negative_inverse(V, LanePlace()), p, used, warp, warps - 1);
           kept_apart<count>();
         }
@@ -299,7 +296,7 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
       failed = status;
       copy_wait<ahead - 2>();
     }
-    team_sync<Shape>();  // the panel is complete, and the one after the next is there
+    __syncthreads();  // the panel is complete, and the one after the next is there
     if (failed) break;
   }
   copy_wait<0>();  // nothing is under way, even if a panel failed

@@ -1,0 +1,103 @@
+#include <cuda/graphs.hpp>
+
+#include <cuda/check.hpp>
+
+#include <algorithm>
+
+namespace trifactor::cuda {
+
+struct LaunchGraphs::Graph {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  std::vector<cudaGraphNode_t> nodes;
+  std::vector<const void*> kernels;
+
+  Graph() = default;
+  Graph(const Graph&) = delete;
+  ~Graph() {
+    if (executable) cudaGraphExecDestroy(executable);
+    if (graph) cudaGraphDestroy(graph);
+  }
+  void make(std::span<LaunchStep> steps);
+  bool is_of(std::span<const LaunchStep> steps) const {
+    return std::equal(steps.begin(), steps.end(), kernels.begin(), kernels.end(),
+                      [](const LaunchStep& s, const void* k) { return s.kernel == k; });
+  }
+};
+
+namespace {
+
+cudaKernelNodeParams parameters(LaunchStep& step) {
+  cudaKernelNodeParams p{};
+  p.func = const_cast<void*>(step.kernel);
+  p.gridDim = dim3(step.grid[0], step.grid[1]), p.blockDim = dim3(step.threads);
+  p.sharedMemBytes = unsigned(step.bytes), p.kernelParams = step.arguments;
+  return p;
+}
+
+void add_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to, [[maybe_unused]] bool overlaps) {
+#if CUDART_VERSION >= 12030
+  cudaGraphEdgeData edge{};
+  if (overlaps) edge.from_port = cudaGraphKernelNodePortProgrammatic, edge.type = cudaGraphDependencyTypeProgrammatic;
+#if CUDART_VERSION >= 13000
+  check(cudaGraphAddDependencies(graph, &from, &to, &edge, 1), "cudaGraphAddDependencies");
+#else
+  check(cudaGraphAddDependencies_v2(graph, &from, &to, &edge, 1), "cudaGraphAddDependencies");
+#endif
+#else
+  check(cudaGraphAddDependencies(graph, &from, &to, 1), "cudaGraphAddDependencies");
+#endif
+}
+
+void launch(cudaStream_t stream, LaunchStep& step) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(step.grid[0], step.grid[1]), config.blockDim = dim3(step.threads);
+  config.dynamicSmemBytes = step.bytes, config.stream = stream;
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &overlap, config.numAttrs = step.overlaps ? 1 : 0;
+  check(cudaLaunchKernelExC(&config, step.kernel, step.arguments), "kernel launch");
+}
+
+}  // namespace
+
+void LaunchGraphs::Graph::make(std::span<LaunchStep> steps) {
+  check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
+  for (LaunchStep& step : steps) {
+    const cudaKernelNodeParams p = parameters(step);
+    cudaGraphNode_t node = nullptr;
+    check(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &p), "cudaGraphAddKernelNode");
+    if (!nodes.empty()) add_edge(graph, nodes.back(), node, step.overlaps);
+    nodes.push_back(node), kernels.push_back(step.kernel);
+  }
+  check(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
+}
+
+LaunchGraphs::LaunchGraphs() = default;
+LaunchGraphs::~LaunchGraphs() = default;
+
+void LaunchGraphs::enqueue(void* stream, std::span<LaunchStep> steps) {
+  const auto s = static_cast<cudaStream_t>(stream);
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(s, &capture), "cudaStreamIsCapturing");
+  if (capture != cudaStreamCaptureStatusNone) {
+    for (LaunchStep& step : steps) launch(s, step);
+    return;
+  }
+  auto known = std::find_if(graphs_.begin(), graphs_.end(), [&](const auto& g) { return g->is_of(steps); });
+  if (known == graphs_.end()) {
+    auto graph = std::make_unique<Graph>();
+    graph->make(steps);
+    known = graphs_.insert(known, std::move(graph));
+  } else {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const cudaKernelNodeParams p = parameters(steps[i]);
+      check(cudaGraphExecKernelNodeSetParams((*known)->executable, (*known)->nodes[i], &p),
+            "cudaGraphExecKernelNodeSetParams");
+    }
+  }
+  check(cudaGraphLaunch((*known)->executable, s), "cudaGraphLaunch");
+}
+
+}  // namespace trifactor::cuda
