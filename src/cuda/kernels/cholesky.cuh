@@ -300,17 +300,18 @@ struct ListedShapes;
 template <>
 struct ListedShapes<double> {
   using S = LeftShapes<double>;
-  using type = ShapeList<S::Beyond, S::Up512, S::Up256, S::Up128, UpTo<S::Up128, 112>>;  // three blocks, and four
+  using type = ShapeList<S::Beyond, S::Up512, S::Up256, S::Panels, UpTo<S::Panels, 128>, UpTo<S::Panels, 112>>;
 };
 template <>
 struct ListedShapes<float> {
   using S = LeftShapes<float>;
-  using type = ShapeList<S::Beyond, S::Up512, S::Up384, S::Up256, S::Up128, S::Up112>;
+  using type = ShapeList<S::Beyond, S::Up512, S::Up384, S::Up256, S::Up128, S::Panels>;
 };
 template <class R>
 struct ListedShapes<Complex<R>> {
   using S = LeftShapes<Complex<R>>;
-  using type = ShapeList<typename S::Beyond, typename S::Up128>;
+  using P = typename S::Panels;
+  using type = ShapeList<typename S::Beyond, P, UpTo<P, 128>, UpTo<P, 112>>;
 };
 
 /// Launches one rung for all items; ragged ones are too large for a warp, or not above `side_by_side`.

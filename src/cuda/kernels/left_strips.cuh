@@ -120,17 +120,16 @@ struct Left {
   }
 };
 
-/// Which shapes take items of which order, and up to which the factor is kept; batches of one size take Panels as far
-/// as they go. H200, 2026-11-15, ms for 10,000 items, 1,000 from 300 on. Double at 128: in panels 0.698, from the left
-/// 0.829; at 100 0.408 and 0.655; by three warps 0.744 and 0.414; at 144 (5,000) 0.537 and 0.915, at 160 0.671 and
-/// 0.984, by six warps, which lose below, 0.643. At 256: 12 warps with 168 registers 3.93, 16 with 128 4.45. At 512:
-/// two blocks of six warps, block columns of 64, 2.70; of 32 2.81; one block of eight warps with two strips each 2.95;
-/// two of five warps 2.93.
+/// Which shapes take items of which order, and up to which the factor is kept; Panels take them as far as they go.
+/// H200, 2026-11-15, ms for 10,000 items, 1,000 from 300 on. Double at 128: in panels 0.698, from the left 0.829; at
+/// 100 0.408 and 0.655; by three warps 0.744 and 0.414; at 144 (5,000) 0.537 and 0.915, at 160 0.671 and 0.984, by six
+/// warps, which lose below, 0.643. At 256: 12 warps with 168 registers 3.93, 16 with 128 4.45. At 512: two blocks of
+/// six warps, block columns of 64, 2.70; of 32 2.81; one block of eight warps with two strips each 2.95; two of five
+/// warps 2.93.
 template <class T>
 struct LeftShapes {
   static constexpr int most = 384;
   using Panels = WidePanels<T, 4, 4, 160>;
-  using Up128 = WidePanels<T, 4, 4>;
   using Up256 = Left<T, 12, 2, 1, 4>;
   using Up384 = Left<T, 12, 2, 1, 5, 1, 2>;
   using Up512 = Up384;
@@ -153,7 +152,6 @@ template <>
 struct LeftShapes<Complex<float>> {
   static constexpr int most = 256;
   using Panels = WidePanels<Complex<float>, 4, 3, 160>;
-  using Up128 = WidePanels<Complex<float>, 4, 3>;
   using Up256 = Left<Complex<float>, 8, 1, 2, 0>;
   using Up384 = Up256;
   using Up512 = Up256;
@@ -165,7 +163,6 @@ template <>
 struct LeftShapes<Complex<double>> {
   static constexpr int most = 256;
   using Panels = WidePanels<Complex<double>, 4, 2, 160>;
-  using Up128 = Panels;
   using Up256 = Left<Complex<double>, 8, 1, 1, 0>;
   using Up384 = Up256;
   using Up512 = Up256;
