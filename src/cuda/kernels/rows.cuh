@@ -116,6 +116,7 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
 /// Apart, so that its registers are not held in the usual case.
 template <class T, int width, bool by_rows, bool solves>
 __device__ __noinline__ SmallResult<T> factor_small_carefully(Tile<T> A, int n, bool writes, T* scratch, T x) {
+  __syncwarp();  // the first try has read its columns
   return factor_small<true, T, width, by_rows, solves>(A, n, writes, scratch, x);
 }
 
