@@ -198,11 +198,10 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
   T* const shared = reinterpret_cast<T*>(aligned);
   unsigned row = blockIdx.y;
   constexpr unsigned half = Chunk<T>::size / 2;
-  if constexpr (most > 4)  // no list without items above 64
-    if (list.order) {
-      if (row == 0 || row == half + 1) return list_items(A, list, int(gridDim.x));
-      row -= row < half + 1 ? 1 : 2;
-    }
+  if (list.order) {
+    if (row == 0 || row == half + 1) return list_items(A, list, int(gridDim.x));
+    row -= row < half + 1 ? 1 : 2;
+  }
   const unsigned place = row * gridDim.x + blockIdx.x;
   const bool early = row < half;
   const int rank = int(early ? place % half : row);
