@@ -266,7 +266,7 @@ TYPED_TEST(Batch, SortedItemsOfEverySize) {
 
 // Many chunks of 32 count and list together, and leave everything as it was before.
 TYPED_TEST(Batch, ListsOfManyItems) {
-  for (index_t count : {33, 700}) {
+  for (index_t count : {33, on_cuda() ? 700 : 70}) {  // the host makes no lists
     const auto A = this->items(Kind::Ragged, count, 140);
     const CholeskyOptions options{.tuning = on_cuda() ? "whole=1000 sorted=1" : ""};
     const auto L = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, options);
@@ -279,7 +279,7 @@ TYPED_TEST(Batch, ListsOfManyItems) {
 TYPED_TEST(Batch, TheOrderOfItemsDoesNotMatter) {
   for (Kind kind : all_kinds)
     for (index_t n : {7, 12, 20, 50, 100, 200, 300}) {
-      if (n > 100 && kind != Kind::Ragged) continue;  // a block to an item there, as below
+      if (n > 100 && (kind != Kind::Ragged || !on_cuda())) continue;  // a block to an item there, as below
       auto A = this->items(kind, n > 64 && kind != Kind::Ragged ? 7 : 60, n, 1);
       auto B = this->rhs(A, 2);
       const CholeskyOptions options{.tuning = on_cuda() ? "whole=1000 sorted=1" : ""};
