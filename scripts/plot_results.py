@@ -60,7 +60,7 @@ def batch_points(row):
         yield row["preset"], "Gflop/s", row["tuning"], row["gflops"]
         return
     ragged = row["kind"] == "ragged"
-    if row["tuning"] or row["kind"] == "pointers" or row.get("sizes", "uniform") not in ("uniform", None) or row["count"] == 10001:
+    if row["tuning"] or row["kind"] == "pointers" or row.get("sizes", "uniform") != "uniform":
         return                                        # a trial, or one item among others
     detail = "ragged" if ragged else row["method"] or ""
     name = "trifactor" if ragged else f"trifactor, {row['count']:,} items"
@@ -70,8 +70,7 @@ def batch_points(row):
     if row.get("fixed_ratio"):
         yield detail, "Gflop/s", "sum of fixed sizes", row["gflops"] / row["fixed_ratio"]
     if row.get("peer_seconds") and not ragged:
-        peer = "cublas" if row["method"] == "lu" and row["peer"] == "cusolver" else row["peer"]   # getrfBatched is cuBLAS's
-        name = f"{peer}, {row['count']:,} items"
+        name = f"{row['peer']}, {row['count']:,} items"
         yield detail, "Gflop/s", name, row["gflops"] / row["ratio"]
         if row.get("part_of_copy"):
             yield detail, OF_COPY, name, 100 * row["part_of_copy"] / row["ratio"]
