@@ -170,8 +170,7 @@ const BatchPreset presets[] = {
      {"small=16", "small=0", "small=0 resident=0", "whole=0 persistent=0"}},
     {"schedule",
      "sizes around 384 up to n: in steps with all items from the first on (greedy), or to the last (lazy); each item "
-     "in one "
-     "launch in their own order, and sorted by size first",
+     "in one launch in their own order, and sorted by size first",
      "ragged",
      "384,448,512,640,767",
      {"whole=0 persistent=0 nb=64 leaf=64 schedule=greedy", "whole=0 persistent=0 nb=64 leaf=64 schedule=lazy",
