@@ -147,23 +147,15 @@ struct LeftShapes<float> {
   using Up512 = Left<float, 16, 2, 1, 7, 1, 2>;
   using Beyond = Left<float, 8, 1, 2, 0, 2>;
 };
-/// 2,000 items: at 128 in panels 0.388, from the left 0.449, at 100 0.245 and 0.321, at 160 0.707 and 0.863.
-template <>
-struct LeftShapes<Complex<float>> {
+/// 2,000 items. Single at 128: in panels 0.388, from the left 0.449, at 100 0.245 and 0.321, at 160 0.707 and 0.863.
+/// Double at 128: 0.567 and 0.530, upper 0.526 and 0.523; at 100, where two blocks fit on a multiprocessor, 0.253 and
+/// 0.451; at 160 (1,000) 0.477 and 0.535, by six warps 0.507.
+template <class R>
+struct LeftShapes<Complex<R>> {
+  static constexpr bool single = sizeof(R) == 4;
   static constexpr int most = 256;
-  using Panels = WidePanels<Complex<float>, 4, 3, 160>;
-  using Up256 = Left<Complex<float>, 8, 1, 2, 0>;
-  using Up384 = Up256;
-  using Up512 = Up256;
-  using Beyond = Up256;
-};
-/// At 128 0.567 and 0.530, upper 0.526 and 0.523; at 100, where two blocks fit on a multiprocessor, 0.253 and 0.451; at
-/// 160 (1,000) 0.477 and 0.535, by six warps 0.507.
-template <>
-struct LeftShapes<Complex<double>> {
-  static constexpr int most = 256;
-  using Panels = WidePanels<Complex<double>, 4, 2, 160>;
-  using Up256 = Left<Complex<double>, 8, 1, 1, 0>;
+  using Panels = WidePanels<Complex<R>, 4, single ? 3 : 2, 160>;
+  using Up256 = Left<Complex<R>, 8, 1, single ? 2 : 1, 0>;
   using Up384 = Up256;
   using Up512 = Up256;
   using Beyond = Up256;
