@@ -24,7 +24,7 @@ add_custom_target(commit_header
 # One .cu for each operation and scalar. An operation is a .cuh in src/cuda/kernels that defines
 # TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers there are what operations share. Operations that compile in hardly
 # more time than their headers have one .cu for all scalars.
-set(short_operations entries fronts lu lu_resident lu_rows update)
+set(short_operations entries fronts lu lu_resident lu_rows sweep trsm update)
 if(TRIFACTOR_HAS_CUDA)
   file(GLOB kernel_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cuh)
   set(TRIFACTOR_KERNEL_SOURCES)
