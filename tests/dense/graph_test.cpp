@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include <thread>
+
 namespace trifactor::test {
 namespace {
 
@@ -320,6 +322,24 @@ TYPED_TEST(Graph, QueuesReplayEachItsOwnCalls) {
   const index_t replays = testing::replay_count();
   for (int turn = 0; turn < 3; ++turn) first.run().expect_same_bits(one), second.run().expect_same_bits(two);
   EXPECT_EQ(testing::replay_count(), replays + 6);
+}
+
+TYPED_TEST(Graph, ThreadsReplayEachTheirOwnCalls) {
+  using T = TypeParam;
+  const index_t replays = testing::replay_count();
+  const auto work = [](Call call) {
+    Random random;
+    Queue q = Queue::cuda();
+    for (index_t n : {150, 170}) {
+      CallAgain<T> again(q, random, call, Kind::Ragged, n, 3);
+      const Called<T> launched = again.run();
+      for (int turn = 0; turn < 4; ++turn) again.run().expect_same_bits(launched);
+    }
+  };
+  std::thread other(work, Call::CholeskyInverse);
+  work(Call::LuFactorSolve);
+  other.join();
+  EXPECT_EQ(testing::replay_count(), replays + 16);
 }
 
 }  // namespace
