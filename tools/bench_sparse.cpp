@@ -147,5 +147,6 @@ void bench_sparse(Bench& bench, const std::string& matrix, const std::function<v
 #define INSTANTIATE(T) \
   template void bench_sparse<T>(Bench&, const std::string&, const std::function<void(const Row&)>&);
 TRIFACTOR_FOR_EACH_SCALAR(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace program

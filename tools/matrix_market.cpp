@@ -228,7 +228,7 @@ SparseMatrix<T> compressed(Triplets<T> entries, index_t n) {
 /// The first place in which `lower` is not the conjugate of `mirror`, which holds the mirror images of what lies above
 /// the diagonal; entries that are not stored are zero.
 template <class T>
-std::optional<Place> find_asymmetry(const SparseMatrix<T>& lower, const SparseMatrix<T>& mirror) {
+std::optional<Place> find_unmatched(const SparseMatrix<T>& lower, const SparseMatrix<T>& mirror) {
   for (index_t j = 0; j < lower.n; ++j) {
     index_t p = lower.start[std::size_t(j)], q = mirror.start[std::size_t(j)];
     const index_t p_end = lower.start[std::size_t(j + 1)], q_end = mirror.start[std::size_t(j + 1)];
@@ -301,7 +301,7 @@ std::variant<SparseMatrix<T>, Place> MatrixMarketFile::sparse() const {
   } else {
     return A;
   }
-  if (const auto place = find_asymmetry(A, mirror)) return *place;
+  if (const auto place = find_unmatched(A, mirror)) return *place;
   return A;
 }
 

@@ -76,5 +76,6 @@ std::optional<index_t> find_not_positive(const SparseMatrix<T>& A) {
   template double solve_ratio<T>(const SparseMatrix<T>&, MatrixView<const T>, MatrixView<const T>); \
   template std::optional<index_t> find_not_positive<T>(const SparseMatrix<T>&);
 TRIFACTOR_FOR_EACH_SCALAR(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace program

@@ -186,12 +186,10 @@ std::vector<Operation> record_cholesky(const TraceOptions& o, Queue& q) {
   return operations;
 }
 
-bool has_gpu() { return trifactor::why_no_cuda().empty(); }
-
 }  // namespace
 
 void trace(TraceOptions o) {
-  if (o.device.empty()) o.device = has_gpu() ? "cuda" : "host";
+  if (o.device.empty()) o.device = trifactor::why_no_cuda().empty() ? "cuda" : "host";
   Queue q = o.device == "cuda" ? Queue::cuda() : Queue::host();
   std::string machine = "unknown";
   for (const auto& device : trifactor::devices())

@@ -154,5 +154,7 @@ bool is_hermitian(const Pattern<I>& p, std::span<const T> given) {
   template TRIFACTOR_API bool is_hermitian<T>(const Pattern<std::int64_t>&, std::span<const T>);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE_SCALAR
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor

@@ -179,5 +179,7 @@ std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, const_batch_t<B>
 #define TRIFACTOR_INSTANTIATE(T) \
   TRIFACTOR_INSTANTIATE_KINDS(TRIFACTOR_INSTANTIATE_BATCH, core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE_BATCH
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor

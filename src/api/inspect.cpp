@@ -101,5 +101,7 @@ void cholesky_updates(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const
                                                   const std::string&);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE_SCALAR
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::inspect

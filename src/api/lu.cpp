@@ -163,5 +163,7 @@ void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
   template TRIFACTOR_API void lu_det<B<const T>>(Queue&, B<const T>, const int*, T*, real_t<T>*);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_KINDS(TRIFACTOR_INSTANTIATE_BATCH, core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE_BATCH
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor

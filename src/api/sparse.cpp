@@ -196,5 +196,6 @@ SparseMemory SparseCholesky<T>::memory() const {
 
 #define TRIFACTOR_INSTANTIATE(T) template class TRIFACTOR_API SparseCholesky<core::ScalarTraits<T>::Public>;
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor

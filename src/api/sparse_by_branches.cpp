@@ -125,5 +125,6 @@ std::unique_ptr<SparseNumeric<T>> sparse_by_branches(std::shared_ptr<detail::Que
   template std::unique_ptr<SparseNumeric<T>> sparse_by_branches<T>(std::shared_ptr<detail::QueueState>, const Plan&, \
                                                                    const core::SparseTuning&);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::api

@@ -266,5 +266,6 @@ std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueS
   template std::unique_ptr<SparseNumeric<T>> sparse_by_level<T>(std::shared_ptr<detail::QueueState>, const Plan&, \
                                                                 const core::SparseTuning&);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::api

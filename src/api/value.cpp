@@ -282,5 +282,6 @@ std::vector<int> LuFactor<T>::permutation() const {
   template class TRIFACTOR_API CholeskyFactor<core::ScalarTraits<T>::Public>; \
   template class TRIFACTOR_API LuFactor<core::ScalarTraits<T>::Public>;
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor

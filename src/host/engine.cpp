@@ -192,5 +192,6 @@ void HostEngine::take_retry(index_t count, const int* retry, int* info) {
   template void HostEngine::set_identity<T>(Items<T>, const int*);                                    \
   template void HostEngine::mirror_lower<T>(Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::host

@@ -14,7 +14,6 @@ namespace trifactor::host {
 
 namespace {
 
-constexpr tile::SerialTeam alone;
 constexpr index_t tile_order = 16;  // up to here a LAPACK call costs more than the arithmetic in it
 
 /// The first column whose pivot was not positive and finite. LAPACK's own info misses NaN and Inf: a NaN pivot leaves
@@ -183,5 +182,6 @@ void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
   template bool HostEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&); \
   template void HostEngine::lu_tile<T>(Items<T>, Pivots<int>, int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::host

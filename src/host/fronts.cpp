@@ -5,10 +5,6 @@
 
 namespace trifactor::host {
 
-namespace {
-constexpr tile::SerialTeam alone;
-}
-
 template <class T>
 void HostEngine::assemble(const Fronts& f, index_t begin, index_t end, index_t rows, const T* values, Real<T> shift,
                           T* factor, T* updates) {
@@ -76,5 +72,6 @@ void HostEngine::add(index_t n, const T* r, T* x) {
   template void HostEngine::residual<T>(const MatrixRows&, const T*, Real<T>, const T*, const T*, T*, Real<T>*); \
   template void HostEngine::add<T>(index_t, const T*, T*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::host

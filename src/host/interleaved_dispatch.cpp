@@ -34,5 +34,6 @@ void cholesky_interleaved(const core::Items<T>& A, const index_t* items, int siz
   template std::size_t interleaved_scratch<T>(index_t); \
   template void cholesky_interleaved<T>(const core::Items<T>&, const index_t*, int, index_t, int*, void*);
 TRIFACTOR_FOR_EACH_SCALAR(INSTANTIATE)
+#undef INSTANTIATE
 
 }  // namespace trifactor::host

@@ -11,7 +11,6 @@ namespace {
 CBLAS_TRANSPOSE cblas(BlasOp op) {
   return op == BlasOp::None ? CblasNoTrans : op == BlasOp::Transpose ? CblasTrans : CblasConjTrans;
 }
-constexpr tile::SerialTeam alone;
 }  // namespace
 
 template <class T>
@@ -72,5 +71,6 @@ void HostEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   template void HostEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*); \
   template void HostEngine::herk<T>(Items<const T>, Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::host

@@ -503,5 +503,6 @@ void sparse_residual(const SparseData<T>& data, const T* values, Real<T> shift, 
   template void sparse_backward<T>(const SparseData<T>&, index_t, T*, T*);        \
   template void sparse_residual<T>(const SparseData<T>&, const T*, Real<T>, const T*, const T*, T*, Real<T>*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::host

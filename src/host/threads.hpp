@@ -2,11 +2,15 @@
 #pragma once
 
 #include <core/scalar.hpp>
+#include <tile/team.hpp>
 
 #include <cblas.h>
 #include <omp.h>
 
 namespace trifactor::host {
+
+/// The team of every tile routine here: threads share items, not tiles.
+inline constexpr tile::SerialTeam alone;
 
 /// For the length of one operation, OpenMP and BLAS use the engine's number of threads. BLAS built on OpenMP runs
 /// serially inside a parallel loop by itself; one with threads of its own is set to one while items run in parallel.

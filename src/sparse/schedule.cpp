@@ -11,11 +11,11 @@ namespace {
 
 constexpr index_t none = -1;
 
-struct Tree {
+struct Relatives {
   std::vector<index_t> first_child, next_sibling, depth, first_descendant;
   std::vector<index_t> roots;
 
-  explicit Tree(const Plan& plan)
+  explicit Relatives(const Plan& plan)
       : first_child(plan.fronts(), none),
         next_sibling(plan.fronts(), none),
         depth(plan.fronts(), 0),
@@ -74,7 +74,7 @@ struct Cut {
 
 /// The costliest branch gives up its root again and again: all cuts on the way that take less time than no cut, the
 /// shortest first.
-std::vector<Cut> cuts(const Plan& plan, const Tree& tree, int threads, const core::SparseTuning& tuning) {
+std::vector<Cut> cuts(const Plan& plan, const Relatives& tree, int threads, const core::SparseTuning& tuning) {
   const double least_cost = double(tuning.branch_cost), shared_speed = double(tuning.shared_speed) / 100;
   std::vector<double> total(plan.fronts());
   for (index_t s = 0; s < plan.fronts(); ++s) {
@@ -108,7 +108,7 @@ std::vector<Cut> cuts(const Plan& plan, const Tree& tree, int threads, const cor
 /// Where update matrices lie in one region, found by going through its fronts once.
 class Region {
  public:
-  Region(const Plan& plan, const Tree& tree, std::vector<index_t>& at) : plan_(plan), tree_(tree), at_(at) {}
+  Region(const Plan& plan, const Relatives& tree, std::vector<index_t>& at) : plan_(plan), tree_(tree), at_(at) {}
 
   /// A front whose update matrix lies in this region, or elsewhere. Its children leave unless they lie elsewhere.
   void pass(index_t s, const std::vector<bool>& elsewhere) {
@@ -132,13 +132,13 @@ class Region {
     passed_.push_back(s);
   }
   const Plan& plan_;
-  const Tree& tree_;
+  const Relatives& tree_;
   std::vector<index_t>& at_;
   std::vector<index_t> passed_;
   index_t used_[2] = {0, 0}, peak_ = 0;
 };
 
-void place_updates(const Plan& plan, const Tree& tree, Schedule& schedule) {
+void place_updates(const Plan& plan, const Relatives& tree, Schedule& schedule) {
   schedule.update_at.resize(plan.fronts());
   index_t begin = 0;
   std::vector<bool> waits(plan.fronts());
@@ -162,7 +162,7 @@ void place_updates(const Plan& plan, const Tree& tree, Schedule& schedule) {
 }
 
 /// Deals the branches with these roots out to the threads and places all update matrices.
-void take_cut(const Plan& plan, const Tree& tree, const std::vector<index_t>& roots, const core::SparseTuning& tuning,
+void take_cut(const Plan& plan, const Relatives& tree, const std::vector<index_t>& roots, const core::SparseTuning& tuning,
               Schedule& schedule) {
   const int threads = schedule.threads;
   schedule.branches.clear();
@@ -216,7 +216,7 @@ Schedule make_schedule(const Plan& plan, int threads, const core::SparseTuning& 
                             " rows is more than BLAS can count");
   Schedule schedule;
   schedule.threads = threads;
-  Tree tree(plan);
+  Relatives tree(plan);
   const index_t most = plan.factor_entries / 100 * tuning.most_updates;
   std::vector<index_t> thriftiest;  // roots
   index_t least = std::numeric_limits<index_t>::max();

@@ -20,7 +20,7 @@ template <class... Parts>
   throw InvalidArgument(message);
 }
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(blanks);
@@ -54,18 +54,18 @@ void parse_condition(Row& row, std::string_view word, std::string_view where) {
   const auto name = word.substr(0, at), rest = word.substr(at);
   const auto sign = std::find_if(std::begin(signs), std::end(signs), [&](auto s) { return rest.starts_with(s); });
   if ((name != "n" && name != "count") || sign == std::end(signs))
-    fail(where, quoted(word), " is no condition; the rule is n or count, then <=, <, >=, > or =, then a whole number,",
+    fail(where, in_quotes(word), " is no condition; the rule is n or count, then <=, <, >=, > or =, then a whole number,",
          " without blanks");
   const auto bound = whole_number(rest.substr(sign->size()));
   if (!bound || *bound < 0 || *bound == std::numeric_limits<index_t>::max())  // so that bound + 1 is a number
-    fail(where, quoted(word), " must compare with a whole number from 0 to 2^63 - 2");
+    fail(where, in_quotes(word), " must compare with a whole number from 0 to 2^63 - 2");
 
   Range& range = name == "n" ? row.n : row.count;
   if (*sign == "<=" || *sign == "=") range.most = std::min(range.most, *bound);
   if (*sign == "<") range.most = std::min(range.most, *bound - 1);
   if (*sign == ">=" || *sign == "=") range.least = std::max(range.least, *bound);
   if (*sign == ">") range.least = std::max(range.least, *bound + 1);
-  if (range.least > range.most) fail(where, quoted(row.text), " matches nothing: no ", name, " fits its conditions");
+  if (range.least > range.most) fail(where, in_quotes(row.text), " matches nothing: no ", name, " fits its conditions");
 }
 
 Row parse_row(std::string_view line, std::string_view file, index_t number) {
@@ -77,26 +77,26 @@ Row parse_row(std::string_view line, std::string_view file, index_t number) {
   line = line.substr(0, line.find('#'));
   const auto colon = line.find(':');
   if (colon == line.npos)
-    fail(where, quoted(row.text), " has no colon; the rule is: architecture operation scalar conditions : field=value");
+    fail(where, in_quotes(row.text), " has no colon; the rule is: architecture operation scalar conditions : field=value");
   auto head = line.substr(0, colon), tail = line.substr(colon + 1);
 
   row.architecture = next_word(head);
   const auto operation_name = next_word(head);
   row.scalar = next_word(head);
   if (row.scalar.empty())
-    fail(where, quoted(row.text), " must have an architecture, an operation and a scalar before the colon");
+    fail(where, in_quotes(row.text), " must have an architecture, an operation and a scalar before the colon");
   const auto known = operations();
   const auto found =
       std::find_if(known.begin(), known.end(), [&](const Operation& o) { return o.name == operation_name; });
-  if (found == known.end()) fail(where, quoted(operation_name), " is no operation; the operations are ", listed(known));
+  if (found == known.end()) fail(where, in_quotes(operation_name), " is no operation; the operations are ", listed(known));
   row.operation = &*found;
   if (std::find(std::begin(scalars), std::end(scalars), row.scalar) == std::end(scalars))
-    fail(where, quoted(row.scalar), " is no scalar; the scalars are ", listed(scalars));
+    fail(where, in_quotes(row.scalar), " is no scalar; the scalars are ", listed(scalars));
 
   while (!trimmed(head).empty()) parse_condition(row, next_word(head), where);
   while (!trimmed(tail).empty()) row.settings.push_back(parse_setting(*row.operation, next_word(tail), where));
   if (row.settings.empty())
-    fail(where, quoted(row.text), " sets nothing; the fields of ", found->name, " are ", listed(found->fields));
+    fail(where, in_quotes(row.text), " sets nothing; the fields of ", found->name, " are ", listed(found->fields));
   return row;
 }
 
@@ -114,24 +114,24 @@ Setting parse_setting(const Operation& operation, std::string_view word, std::st
   const auto name = word.substr(0, equals);
   const auto text = word.substr(std::min(equals + 1, word.size()));
   const auto refuse = [&](const std::string& rule) {
-    fail(where, quoted(word), ": ", rule, "; the fields of ", operation.name, " are ", listed(operation.fields));
+    fail(where, in_quotes(word), ": ", rule, "; the fields of ", operation.name, " are ", listed(operation.fields));
   };
   if (equals == word.size()) refuse("the rule is field=value, without blanks");
 
   const auto fields = operation.fields;
   const auto field = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.name == name; });
-  if (field == fields.end()) refuse("there is no field " + quoted(name));
+  if (field == fields.end()) refuse("there is no field " + in_quotes(name));
 
   if (!field->words.empty()) {
     const auto at = std::find(field->words.begin(), field->words.end(), text);
     if (at == field->words.end())
-      refuse(std::string(name) + " must be one of " + listed(field->words) + ", not " + quoted(text));
+      refuse(std::string(name) + " must be one of " + listed(field->words) + ", not " + in_quotes(text));
     return {&*field, at - field->words.begin()};
   }
   const auto value = whole_number(text);
   if (!value || *value < field->at_least)
     refuse(std::string(name) + " must be a whole number of at least " + std::to_string(field->at_least) + ", not " +
-           quoted(text));
+           in_quotes(text));
   return {&*field, *value};
 }
 
