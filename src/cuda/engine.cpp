@@ -2,7 +2,7 @@
 #include <cuda/engine.hpp>
 
 #include <core/path.hpp>
-#include <cuda/check.hpp>
+#include <cuda/cublas.hpp>
 #include <cuda/kernels.hpp>
 
 namespace trifactor::cuda {

@@ -1,6 +1,6 @@
 // CudaEngine: triangular solves and products. One large matrix goes to cuBLAS, batches and small triangles to kernels.
 #include <core/blas_form.hpp>
-#include <cuda/check.hpp>
+#include <cuda/cublas.hpp>
 #include <cuda/engine.hpp>
 #include <cuda/kernels.hpp>
 
