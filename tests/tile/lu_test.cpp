@@ -21,7 +21,7 @@ struct Factored {
 
 /// Factors A in place; pivots past the last, and candidates past the last rank, must not be written.
 template <class T>
-Factored factor(int threads, core::Tile<T> A, index_t first = 0) {
+Factored lu_factor(int threads, core::Tile<T> A, index_t first = 0) {
   using Candidate = tile::PivotCandidate<core::Real<T>>;
   std::vector<int> pivots(std::min(A.rows, A.cols) + 1, pivot_canary);
   std::vector<Candidate> candidates(threads + 1, Candidate{-2, pivot_canary});
@@ -113,7 +113,7 @@ TYPED_TEST(TileLu, FactorsEveryShapeWithASmallResidualAndTheReferencePivots) {
     for (const int threads : all_teams) {
       const Case where{m, n, layout, threads};
       auto LU = A;
-      const auto [info, pivots] = factor(threads, LU.tile());
+      const auto [info, pivots] = lu_factor(threads, LU.tile());
       EXPECT_EQ(info, 0) << where;
       EXPECT_EQ(pivots, reference_pivots(A)) << where;
       EXPECT_LT(lu_ratio(A, LU, pivots), ratio_limit) << where;
@@ -129,7 +129,7 @@ TYPED_TEST(TileLu, IsTheSameBitwiseForEveryTeamLayoutAndIndexType) {
   using T = TypeParam;
   for (const auto [m, n] : {Shape{1, 1}, {2, 2}, {8, 8}, {33, 9}, {9, 17}, {50, 50}}) {
     auto serial = random_matrix<T>(m, n), by_int = serial;
-    const auto expected = factor(1, serial.tile());
+    const auto expected = lu_factor(1, serial.tile());
     std::vector<int> pivots(std::min(m, n));
     tile::PivotCandidate<core::Real<T>> candidate;
     EXPECT_EQ(tile::lu(tile::SerialTeam{}, by_int.int_tile(), pivots.data(), 0, &candidate), expected.info);
@@ -139,7 +139,7 @@ TYPED_TEST(TileLu, IsTheSameBitwiseForEveryTeamLayoutAndIndexType) {
       for (const int threads : all_teams) {
         const Case where{m, n, layout, threads};
         auto LU = random_matrix<T>(m, n, layout);
-        const auto result = factor(threads, LU.tile());
+        const auto result = lu_factor(threads, LU.tile());
         EXPECT_EQ(result.info, expected.info) << where;
         EXPECT_EQ(result.pivots, expected.pivots) << where;
         EXPECT_TRUE(LU.same_entries(serial, anywhere)) << where;
@@ -159,7 +159,7 @@ TYPED_TEST(TileLu, TheFirstOfEqualRowsWinsThePivotSearch) {
         for (int j = 0; j < 2; ++j) A(i, j) = narrow<T>(generator() % 4 == 0 ? Wide(0) : equal[generator() % kinds]);
       for (const int threads : all_teams) {
         auto LU = A;
-        EXPECT_EQ(factor(threads, LU.tile()).pivots, reference_pivots(A)) << "m=" << m << " threads=" << threads;
+        EXPECT_EQ(lu_factor(threads, LU.tile()).pivots, reference_pivots(A)) << "m=" << m << " threads=" << threads;
       }
     }
   Stored<T> ones(7, 3);
@@ -167,7 +167,7 @@ TYPED_TEST(TileLu, TheFirstOfEqualRowsWinsThePivotSearch) {
     for (int i = 0; i < 7; ++i) ones(i, j) = T(1);
   for (const int threads : all_teams) {
     auto LU = ones;
-    const auto [info, pivots] = factor(threads, LU.tile());
+    const auto [info, pivots] = lu_factor(threads, LU.tile());
     EXPECT_EQ(pivots, (std::vector{1, 2, 3})) << "threads=" << threads;
     EXPECT_EQ(info, 2);
   }
@@ -180,7 +180,7 @@ TYPED_TEST(TileLu, ThePivotIsTheLargestInRePlusIm) {
       Stored<T> A(3, 1);
       A(0, 0) = T(-1, 0), A(1, 0) = T(core::Real<T>(-0.75), core::Real<T>(0.5)),
            A(2, 0) = T(0, core::Real<T>(1.125));  // 1, 1.25, 1.125
-      EXPECT_EQ(factor(threads, A.tile()).pivots, std::vector{2}) << "threads=" << threads;
+      EXPECT_EQ(lu_factor(threads, A.tile()).pivots, std::vector{2}) << "threads=" << threads;
     }
   }
 }
@@ -189,9 +189,9 @@ TYPED_TEST(TileLu, PivotsAreCountedFromTheGivenRow) {
   using T = TypeParam;
   for (const int threads : {1, 3}) {
     auto A = random_matrix<T>(17, 5), B = A;
-    auto expected = factor(threads, A.tile()).pivots;
+    auto expected = lu_factor(threads, A.tile()).pivots;
     for (int& p : expected) p += 1000;
-    EXPECT_EQ(factor(threads, B.tile(), 1000).pivots, expected);
+    EXPECT_EQ(lu_factor(threads, B.tile(), 1000).pivots, expected);
     EXPECT_TRUE(A.same(B));
   }
 }
@@ -209,7 +209,7 @@ TYPED_TEST(TileLu, ANaNWinsThePivotSearchAndTheUpperNaNWinsAmongTwo) {
           A((at + 1) % m, 0) = T(inf_of<T>);
           A(at, 0) = A(other, 0) = nan;
           const auto before = A;
-          const auto [info, pivots] = factor(threads, A.tile());
+          const auto [info, pivots] = lu_factor(threads, A.tile());
           EXPECT_EQ(pivots[0], at + 1) << "other=" << other << " threads=" << threads;
           EXPECT_EQ(info, 0);
           EXPECT_TRUE(A.same_but(before, anywhere));
@@ -226,7 +226,7 @@ TYPED_TEST(TileLu, ANaNInALaterColumnLeavesTheEarlierPivotsAlone) {
   for (int at = 5; at < 10; ++at) {
     auto LU = A;
     LU(order[at], 2) = T(nan_of<T>);  // a row that no pivot of the good matrix takes
-    const auto pivots = factor(3, LU.tile()).pivots;
+    const auto pivots = lu_factor(3, LU.tile()).pivots;
     EXPECT_EQ(pivots[0], good[0]);
     EXPECT_EQ(pivots[1], good[1]);
     EXPECT_TRUE(std::isnan(std::abs(wide(LU(2, 2)))));
@@ -239,7 +239,7 @@ TYPED_TEST(TileLu, AnInfWinsAgainstFiniteNumbers) {
     for (int at = 0; at < 9; ++at) {
       auto A = random_matrix<T>(9, 3);
       A(at, 0) = T(-inf_of<T>);
-      EXPECT_EQ(factor(threads, A.tile()).pivots[0], at + 1) << "threads=" << threads;
+      EXPECT_EQ(lu_factor(threads, A.tile()).pivots[0], at + 1) << "threads=" << threads;
     }
 }
 
@@ -254,7 +254,7 @@ TYPED_TEST(TileLu, AnExactZeroPivotIsReportedAndTheFactorizationGoesOn) {
         const int second = std::min(zero + 2, n - 1);  // the first of two zero columns is reported
         for (int i = 0; i < m; ++i) A(i, zero) = A(i, second) = i % 2 ? -T(0) : T(0);
         auto LU = A;
-        const auto [info, pivots] = factor(threads, LU.tile());
+        const auto [info, pivots] = lu_factor(threads, LU.tile());
         EXPECT_EQ(info, zero + 1) << where;
         EXPECT_EQ(pivots, reference_pivots(A)) << where;
         EXPECT_LT(lu_ratio(A, LU, pivots), ratio_limit) << where;
@@ -269,7 +269,7 @@ TYPED_TEST(TileLu, AZeroMatrixStaysAsItIs) {
     for (int i = 0; i < 5; ++i) zero(i, j) = T(0);
   for (const int threads : all_teams) {
     auto LU = zero;
-    const auto [info, pivots] = factor(threads, LU.tile());
+    const auto [info, pivots] = lu_factor(threads, LU.tile());
     EXPECT_EQ(info, 1);
     EXPECT_EQ(pivots, (std::vector{1, 2, 3, 4}));
     EXPECT_TRUE(LU.same(zero));
@@ -288,7 +288,7 @@ TYPED_TEST(TileLu, ADenormalPivotDoesNotOverflow) {
       for (const int threads : all_teams) {
         Stored<T> A(m, 2);
         for (int i = 0; i < m; ++i) A(i, 0) = unit * (scale * R(i + 1)), A(i, 1) = T(R(i == 0));
-        const auto [info, pivots] = factor(threads, A.tile());
+        const auto [info, pivots] = lu_factor(threads, A.tile());
         EXPECT_EQ(info, 0) << scale << " threads=" << threads;
         EXPECT_EQ(pivots, (std::vector{m, m})) << scale << " threads=" << threads;
         for (int i = 1; i < m; ++i) {  // rows 0, m-1 and 1 changed places
@@ -308,7 +308,7 @@ TYPED_TEST(TileLu, AMatrixOfDenormalsIsFactoredToTheLastBit) {
       for (int j = 0; j < n; ++j)
         for (int i = 0; i < n; ++i) A(i, j) = A(i, j) * R(4096) * tiny;
       auto LU = A;
-      const auto pivots = factor(threads, LU.tile()).pivots;
+      const auto pivots = lu_factor(threads, LU.tile()).pivots;
       const auto order = rows_of(n, pivots);
       for (int j = 0; j < n; ++j)
         for (int i = 0; i < n; ++i)
@@ -320,7 +320,7 @@ TYPED_TEST(TileLu, AMatrixOfDenormalsIsFactoredToTheLastBit) {
 TYPED_TEST(TileLu, AnEmptyMatrixNeedsNoMemory) {
   for (const int threads : all_teams)
     for (const auto [m, n] : {Shape{0, 0}, {0, 3}, {3, 0}})
-      EXPECT_EQ(factor(threads, core::Tile<TypeParam>{nullptr, m, n, 1, 1}).info, 0) << m << " x " << n;
+      EXPECT_EQ(lu_factor(threads, core::Tile<TypeParam>{nullptr, m, n, 1, 1}).info, 0) << m << " x " << n;
 }
 
 }  // namespace
