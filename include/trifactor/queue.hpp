@@ -29,6 +29,7 @@ class TRIFACTOR_API Queue {
   ~Queue();
 
   /// Afterwards, calls that need at most this much scratch memory (see the *_scratch queries) do not allocate.
+  /// On CUDA, calls that come again with the same arguments become graphs, for which the driver takes memory of its own.
   void reserve(std::size_t bytes);
   /// Returns when everything enqueued so far is complete; a device fault surfaces here at the latest.
   void sync();

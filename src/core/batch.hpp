@@ -38,6 +38,7 @@ struct Items {
   bool is_flipped = false;
 
   TF_HD bool ragged() const { return item_rows != nullptr; }
+  bool operator==(const Items&) const = default;
 
   TF_HD Items block(index_t i, index_t j, index_t m, index_t n) const {
     Items w = *this;

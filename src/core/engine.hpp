@@ -80,6 +80,10 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.fork();
   e.join();
 
+  // run(), which enqueues operations that follow from these arguments alone: replayed(run, arguments...). An engine that
+  // can enqueues what a call with the same arguments did, all at once.
+  e.replayed([] {}, A, info, k);
+
   // info[b] = 0, or -1 where a ragged item's sizes are impossible (or not square, when `flag` asks for square).
   e.reset_info(A, flag, info);
   // skip[b] = info[b], or -1 where the sizes of a ragged item of C or A are impossible or the two do not fit.

@@ -70,11 +70,13 @@ void* Arena::bump(std::size_t bytes) {
 }
 
 namespace {
-thread_local const char* path_kind = "";
-thread_local const char* path_detail = "";
+thread_local Path path_taken;
+std::atomic<index_t> replays{0};
 }  // namespace
 
-void set_path(const char* kind, const char* detail) { path_kind = kind, path_detail = detail; }
+void set_path(const char* kind, const char* detail) { path_taken = {kind, detail}; }
+Path path() { return path_taken; }
+void count_replay() { ++replays; }
 
 }  // namespace core
 
@@ -82,7 +84,8 @@ namespace testing {
 void fail_allocation(index_t k) { fail_at = k > 0 ? allocations + k : 0; }
 index_t allocation_count() { return allocations; }
 std::size_t allocated_bytes() { return bytes_allocated; }
-std::string path_taken() { return std::string(core::path_kind) + core::path_detail; }
+std::string path_taken() { return std::string(core::path().kind) + core::path().detail; }
+index_t replay_count() { return core::replays; }
 }  // namespace testing
 
 }  // namespace trifactor

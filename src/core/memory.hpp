@@ -41,6 +41,8 @@ class Arena {
   void start_planning() { planning_ = true, used_ = peak_ = 0; }
   std::size_t stop_planning() { planning_ = false; used_ = 0; return peak_; }
   bool planning() const { return planning_; }
+  /// Where the next piece would lie. Calls that begin at the same place take the same pieces.
+  const void* top() const { return chunk_ < chunks_.size() ? chunks_[chunk_].data + used_ : nullptr; }
 
   /// A piece of an arena, given back at the end of its scope.
   template <class T>

@@ -28,12 +28,16 @@ struct CholeskyTuning {
   index_t separate = 2147483647;  // strided batches: rank-k updates from this order on are an operation for each item
   Looking looking = Looking::Right;
   Schedule schedule = Schedule::Greedy;   // ragged batches in steps: items begin together, or, lazy, to the right, end together
+
+  bool operator==(const CholeskyTuning&) const = default;
 };
 
 struct LuTuning {
   index_t whole = 0;          // up to this min(m, n) an item is one engine operation, if it has one for its shape
   index_t nb = 128;           // width of a panel
   index_t leaf = 16;          // a panel is halved down to this width
+
+  bool operator==(const LuTuning&) const = default;
 };
 
 struct SolveTuning {
@@ -44,6 +48,8 @@ struct SolveTuning {
   index_t nb = 256;           // rows that are solved between two products, with inverted blocks
   index_t halve = 2048;       // triangles above this order are halved first, so that the products are deep
   index_t columns = 512;      // width of a block column of an inverse
+
+  bool operator==(const SolveTuning&) const = default;
 };
 
 struct SparseTuning {

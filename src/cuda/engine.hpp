@@ -60,6 +60,13 @@ class CudaEngine {
   CudaEngine& side() { return *side_; }
   void fork();
   void join();
+  /// A call of the main lane is one graph from the third time on; see RecordedCall. Launch by launch where the caller
+  /// captures, where somebody records a trace, and inside of another one.
+  template <class Run, class... A>
+  void replayed(const Run& run, const A&... arguments) {
+    if (main_ != this || in_replay_ || arena().planning() || trace() || capturing()) return run();
+    replay(calls_.find(CallKey<Run, A...>{{arguments...}}), std::cref(run));
+  }
 
   template <class T>
   void reset_info(Items<T> A, bool square, int* info);
@@ -179,6 +186,9 @@ class CudaEngine {
   template <class T>
   void cholesky_persistent(Items<T> A, int band, bool resets, int* info, index_t first);
   explicit CudaEngine(CudaEngine& main);  // its side lane
+  void replay(RecordedCall&, const std::function<void()>& run);
+  bool record(RecordedCall&, const std::function<void()>& run);
+  void use_stream(void* stream);
   void open_lane(void* borrowed_stream, bool borrowed);
   void close_lane() noexcept;
 
@@ -193,6 +203,9 @@ class CudaEngine {
   void* blas_workspace_ = nullptr;
   void* flags_ = nullptr;             // of persistent kernels: zero between launches
   LaunchGraphs graphs_;
+  RecordedCalls calls_;       // of the main lane
+  void* recorder_ = nullptr;  // of the main lane: the stream that calls are captured from
+  bool in_replay_ = false;
   Arena arena_, pinned_;              // of the main lane
   std::unique_ptr<CudaEngine> side_;  // of the main lane
   Trace* trace_ = nullptr;            // of the main lane

@@ -74,6 +74,10 @@ void LaunchGraphs::Graph::make(std::span<LaunchStep> steps) {
   check(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
 }
 
+RecordedCall::~RecordedCall() {
+  if (executable) cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(executable));
+}
+
 LaunchGraphs::LaunchGraphs() = default;
 LaunchGraphs::~LaunchGraphs() = default;
 

@@ -105,14 +105,17 @@ void cholesky_lazy(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
 /// Factors the lower triangle of every item of A.
 template <class T, EngineFor<T> E>
 void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
-  if (A.rows > 0 && A.count > 0 && e.cholesky_whole(A, info, tuning)) return;
-  e.reset_info(A, true, info);
-  if (A.rows == 0 || A.count == 0) return;
-  const bool lazy = A.ragged() && tuning.schedule == Schedule::Lazy;
-  set_path("blocked ", lazy ? "lazy" : tuning.looking == Looking::Left ? "left" : "right");
-  if (lazy) return cholesky_lazy(e, A, info, tuning);
-  NativePanel<E> panel(e);
-  cholesky_blocked(e, A, info, tuning, panel);
+  if (A.rows == 0 || A.count == 0) return e.reset_info(A, true, info);
+  if (e.cholesky_whole(A, info, tuning)) return;
+  const auto in_steps = [&] {
+    e.reset_info(A, true, info);
+    const bool lazy = A.ragged() && tuning.schedule == Schedule::Lazy;
+    set_path("blocked ", lazy ? "lazy" : tuning.looking == Looking::Left ? "left" : "right");
+    if (lazy) return cholesky_lazy(e, A, info, tuning);
+    NativePanel<E> panel(e);
+    cholesky_blocked(e, A, info, tuning, panel);
+  };
+  e.replayed(in_steps, A, info, tuning);
 }
 
 /// How failed items are tried again: shift * growth^t is added to the diagonal, relative to its largest entry.
@@ -120,6 +123,8 @@ struct ShiftTries {
   int tries = 0;
   double shift = 0, growth = 10;
   double* used = nullptr;   // the shift of every item
+
+  bool operator==(const ShiftTries&) const = default;
 };
 
 /// Factors every item of A, and those that fail again with a growing shift: each try is enqueued, and does nothing where
@@ -127,22 +132,25 @@ struct ShiftTries {
 template <class T, EngineFor<T> E>
 void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const ShiftTries& shifts) {
   if (shifts.tries == 0 || A.count == 0) return cholesky(e, A, info, tuning);
-  auto kept = e.arena().template take<T>(A.count * lower_size(A));
-  auto retry = e.arena().template take<int>(A.count);
-  e.keep_lower(Items<const T>(A), kept.data(), shifts.used);
-  cholesky(e, A, info, tuning);
-  if (A.rows == 0) return;
-  double shift = shifts.shift;
-  for (int t = 0; t < shifts.tries; ++t, shift *= shifts.growth) {
-    e.shift_failed(A, static_cast<const T*>(kept.data()), Real<T>(shift), info, retry.data(), shifts.used);
-    if (A.rows <= e.tile_limit(A)) {
-      e.cholesky_tile(A, retry.data(), 0);
-    } else {
-      NativePanel<E> panel(e);
-      cholesky_blocked(e, A, retry.data(), tuning, panel);
+  const auto all_tries = [&] {
+    auto kept = e.arena().template take<T>(A.count * lower_size(A));
+    auto retry = e.arena().template take<int>(A.count);
+    e.keep_lower(Items<const T>(A), kept.data(), shifts.used);
+    cholesky(e, A, info, tuning);
+    if (A.rows == 0) return;
+    double shift = shifts.shift;
+    for (int t = 0; t < shifts.tries; ++t, shift *= shifts.growth) {
+      e.shift_failed(A, static_cast<const T*>(kept.data()), Real<T>(shift), info, retry.data(), shifts.used);
+      if (A.rows <= e.tile_limit(A)) {
+        e.cholesky_tile(A, retry.data(), 0);
+      } else {
+        NativePanel<E> panel(e);
+        cholesky_blocked(e, A, retry.data(), tuning, panel);
+      }
+      e.take_retry(A.count, retry.data(), info);
     }
-    e.take_retry(A.count, retry.data(), info);
-  }
+  };
+  e.replayed(all_tries, A, info, tuning, shifts);
 }
 
 /// The same for one matrix, with the diagonal tiles on the host.

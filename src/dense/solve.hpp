@@ -49,13 +49,17 @@ Triangle<T, E> cholesky_triangle(E& e, bool flipped, Items<const T> L, const Ite
 template <class T, EngineFor<T> E>
 void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int* info, const SolveTuning& tuning) {
   if (X.count == 0 || X.rows == 0 || X.cols == 0) return;
-  const Skipped<T, E> skip(e, L, X, info);
-  if (e.cholesky_solved_whole(L, flipped, X, skip.items(), tuning)) return set_path("one launch");
-  Kept<T, E> kept(e, X, skip.items());
-  const auto triangle = cholesky_triangle(e, flipped, L, X, skip.items(), tuning);
-  triangle.solve_both(X, skip.items());                           // X := L^-H L^-1 X  or L^-T conj(L)^-1 X
-  kept.restore();
-  set_path(triangle.path());
+  if (!X.ragged() && e.cholesky_solved_whole(L, flipped, X, info, tuning)) return set_path("one launch");
+  const auto solve = [&] {
+    const Skipped<T, E> skip(e, L, X, info);
+    if (X.ragged() && e.cholesky_solved_whole(L, flipped, X, skip.items(), tuning)) return set_path("one launch");
+    Kept<T, E> kept(e, X, skip.items());
+    const auto triangle = cholesky_triangle(e, flipped, L, X, skip.items(), tuning);
+    triangle.solve_both(X, skip.items());                         // X := L^-H L^-1 X  or L^-T conj(L)^-1 X
+    kept.restore();
+    set_path(triangle.path());
+  };
+  e.replayed(solve, flipped, L, X, info, tuning);
 }
 
 /// A = L L^H and X := A^-1 X, for the lower triangle of A or, flipped, the upper one. X is left alone where info is not 0; a
@@ -65,9 +69,12 @@ void cholesky_factor_solve(E& e, bool flipped, Items<T> A, Items<T> X, int* info
                            const SolveTuning& solve_tuning, const ShiftTries& shifts = {}) {
   const bool once = shifts.tries == 0 && A.rows > 0 && A.count > 0 && X.cols > 0;
   if (once && e.cholesky_solve_whole(A, flipped, X, info, tuning)) return;
-  cholesky(e, A, info, tuning, shifts);
-  if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info, info);
-  cholesky_solve(e, flipped, Items<const T>(A), X, info, solve_tuning);
+  const auto both = [&] {
+    cholesky(e, A, info, tuning, shifts);
+    if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info, info);
+    cholesky_solve(e, flipped, Items<const T>(A), X, info, solve_tuning);
+  };
+  e.replayed(both, flipped, A, X, info, tuning, solve_tuning, shifts);
 }
 
 /// X = A^-1. Column block j of the lower triangle of the inverse needs only the factor's rows and columns from j on.
@@ -76,18 +83,21 @@ void cholesky_inverse(E& e, bool flipped, Items<const T> L, Items<T> X, const in
   constexpr index_t unit = 64;   // where a triangle can be entered
   const index_t n = X.rows, nb = ceil_div(tuning.columns, unit) * unit;
   if (n == 0 || X.count == 0) return;
-  const Skipped<T, E> skip(e, L, X, info, true);
-  Kept<T, E> kept(e, X, skip.items());
-  e.set_identity(X, skip.items());
-  const auto triangle = cholesky_triangle(e, flipped, L, X.block(0, 0, n, min(nb, n)), skip.items(), tuning);
-  for (index_t j = 0; j < n; j += nb) {
-    auto columns = X.block(j, j, n - j, min(nb, n - j));
-    triangle.solve(columns, skip.items(), j);                     // columns of L^-1
-    triangle.solve_adjoint(columns, skip.items(), j);             // and of L^-H L^-1
-  }
-  e.mirror_lower(X, skip.items());
-  kept.restore();
-  set_path(triangle.path());
+  const auto invert = [&] {
+    const Skipped<T, E> skip(e, L, X, info, true);
+    Kept<T, E> kept(e, X, skip.items());
+    e.set_identity(X, skip.items());
+    const auto triangle = cholesky_triangle(e, flipped, L, X.block(0, 0, n, min(nb, n)), skip.items(), tuning);
+    for (index_t j = 0; j < n; j += nb) {
+      auto columns = X.block(j, j, n - j, min(nb, n - j));
+      triangle.solve(columns, skip.items(), j);                   // columns of L^-1
+      triangle.solve_adjoint(columns, skip.items(), j);           // and of L^-H L^-1
+    }
+    e.mirror_lower(X, skip.items());
+    kept.restore();
+    set_path(triangle.path());
+  };
+  e.replayed(invert, flipped, L, X, info, tuning);
 }
 
 /// A X = B, A^T X = B or A^H X = B with P A = L U.
@@ -116,29 +126,40 @@ void lu_triangles(E& e, Op op, Items<const T> LU, Pivots<const int> pivots, Item
 template <class T, EngineFor<T> E>
 void lu_solve(E& e, Op op, Items<const T> LU, const int* pivots, Items<T> X, const int* info, const SolveTuning& tuning) {
   if (X.count == 0 || X.rows == 0 || X.cols == 0) return;
-  const Skipped<T, E> skip(e, LU, X, info);
-  Kept<T, E> kept(e, X, skip.items());
-  lu_triangles(e, op, LU, pivots_of(LU, pivots), X, skip.items(), tuning);
-  kept.restore();
+  const bool whole = op == Op::None && !X.ragged();
+  if (whole && e.lu_solved_whole(LU, pivots_of(LU, pivots), X, info)) return set_path("one launch");
+  const auto solve = [&] {
+    const Skipped<T, E> skip(e, LU, X, info);
+    Kept<T, E> kept(e, X, skip.items());
+    lu_triangles(e, op, LU, pivots_of(LU, pivots), X, skip.items(), tuning);
+    kept.restore();
+  };
+  e.replayed(solve, op, LU, pivots, X, info, tuning);
 }
 
 /// Factors A and solves for X. A ragged item whose X does not fit gets info = -1.
 template <class T, EngineFor<T> E>
 void lu_factor_solve(E& e, Items<T> A, int* pivots, Items<T> X, int* info, const LuTuning& tuning,
                      const SolveTuning& solve_tuning) {
-  lu(e, A, pivots, info, tuning);
-  if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info, info);
-  lu_solve(e, Op::None, Items<const T>(A), pivots, X, info, solve_tuning);
+  const auto both = [&] {
+    lu(e, A, pivots, info, tuning);
+    if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info, info);
+    lu_solve(e, Op::None, Items<const T>(A), pivots, X, info, solve_tuning);
+  };
+  e.replayed(both, A, pivots, X, info, tuning, solve_tuning);
 }
 
 template <class T, EngineFor<T> E>
 void lu_inverse(E& e, Items<const T> LU, const int* pivots, Items<T> X, const int* info, const SolveTuning& tuning) {
   if (X.rows == 0 || X.count == 0) return;
-  const Skipped<T, E> skip(e, LU, X, info, true);
-  Kept<T, E> kept(e, X, skip.items());
-  e.set_identity(X, skip.items());
-  lu_triangles(e, Op::None, LU, pivots_of(LU, pivots), X, skip.items(), tuning);
-  kept.restore();
+  const auto invert = [&] {
+    const Skipped<T, E> skip(e, LU, X, info, true);
+    Kept<T, E> kept(e, X, skip.items());
+    e.set_identity(X, skip.items());
+    lu_triangles(e, Op::None, LU, pivots_of(LU, pivots), X, skip.items(), tuning);
+    kept.restore();
+  };
+  e.replayed(invert, LU, pivots, X, info, tuning);
 }
 
 }  // namespace trifactor::dense

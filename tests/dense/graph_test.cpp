@@ -1,4 +1,5 @@
-// Calls captured in a CUDA graph of the caller's, and replayed with new data.
+// Calls captured in a CUDA graph of the caller's, and replayed with new data; and calls that come again with the same
+// arguments, which the queue itself replays.
 #include <support/jobs.hpp>
 
 #include <cuda_runtime.h>
@@ -170,6 +171,155 @@ TYPED_TEST(Graph, TwoGraphsOfOneQueueKeepTheirMemory) {
   first.replay();
   q.sync();
   small.check();
+}
+
+TYPED_TEST(Graph, EveryRoutineThatComesAgainIsRightWithNewData) {
+  const index_t replays = testing::replay_count();
+  for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
+    Stream stream;
+    Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
+    Job job = make(q);
+    SCOPED_TRACE(job.name);
+    for (int turn = 0; turn < 4; ++turn) {
+      if (turn > 0) job.prepare();
+      job.run();
+      q.sync();
+      job.check();
+    }
+    job.prepare();
+    stream.begin();  // what the queue replays can still be captured
+    job.run();
+    expect_success(stream.end());
+    stream.instantiate();
+    stream.replay();
+    q.sync();
+    job.check();
+  });
+  EXPECT_GT(testing::replay_count(), replays);
+}
+
+/// Calls that are many launches, on items of order n or up to n, with data of their own.
+enum class Call { Lu, LuSolve, LuInverse, LuFactorSolve, Cholesky, Shifted, CholeskySolve, CholeskyInverse };
+constexpr Call all_calls[] = {Call::Lu,       Call::LuSolve, Call::LuInverse,     Call::LuFactorSolve,
+                              Call::Cholesky, Call::Shifted, Call::CholeskySolve, Call::CholeskyInverse};
+template <class T>
+struct Called {
+  Items<T> A, X;
+  std::vector<int> pivots, info;
+  std::string path;
+
+  void expect_same_bits(const Called& other) const {
+    for (std::size_t i = 0; i < A.size(); ++i) {
+      EXPECT_TRUE(same_bits(A[i], other.A[i])) << "item " << i;
+      EXPECT_TRUE(same_bits(X[i], other.X[i])) << "item " << i;
+    }
+    EXPECT_EQ(pivots, other.pivots);
+    EXPECT_EQ(info, other.info);
+    EXPECT_EQ(path, other.path);
+  }
+};
+template <class T>
+class CallAgain {
+ public:
+  CallAgain(Queue& q, Random& random, Call call, Kind kind, index_t n, index_t count)
+      : q_(&q),
+        call_(call),
+        kind_(kind),
+        start_(data(random, n, count)),
+        A_(q, start_.A),
+        X_(q, start_.X),
+        pivots_(q, start_.pivots),
+        info_(q, start_.info) {}
+  void renew(const CallAgain& other) { start_ = other.start_; }
+  Called<T> run() {
+    A_.upload(start_.A), X_.upload(start_.X), pivots_.upload(start_.pivots), info_.upload(start_.info);
+    const CholeskyOptions steps{.tuning = "whole=0 persistent=0 nb=32 leaf=16"};
+    as(kind_, A_, X_, [&](auto a, auto x) {
+      if (call_ == Call::Lu) lu(*q_, a, pivots_.data(), info_.data());
+      if (call_ == Call::LuSolve) lu_solve(*q_, Op::None, a, pivots_.data(), x, info_.data());
+      if (call_ == Call::LuInverse) lu_inverse(*q_, a, pivots_.data(), x, info_.data());
+      if (call_ == Call::LuFactorSolve) lu_factor_solve(*q_, a, pivots_.data(), x, info_.data());
+      if (call_ == Call::Cholesky) cholesky(*q_, Uplo::Lower, a, info_.data(), steps);
+      if (call_ == Call::Shifted) cholesky(*q_, Uplo::Upper, a, info_.data(), {.shift_on_failure = {.tries = 2}});
+      if (call_ == Call::CholeskySolve) cholesky_solve(*q_, Uplo::Upper, a, x, info_.data());
+      if (call_ == Call::CholeskyInverse) cholesky_inverse(*q_, Uplo::Lower, a, x, info_.data());
+    });
+    const std::string path = testing::path_taken();
+    q_->sync();
+    return {A_.download(), X_.download(), pivots_.download(), info_.download(), path};
+  }
+
+ private:
+  Called<T> data(Random& random, index_t n, index_t count) const {
+    Called<T> start;
+    for (index_t i = 0; i < count; ++i) {
+      const index_t own = kind_ == Kind::Ragged ? n - i : n;
+      start.A.push_back(call_ == Call::Lu || call_ == Call::LuFactorSolve ? random_matrix<T>(random, own, own)
+                                                                          : random_spd<T>(random, own));
+      start.X.push_back(random_matrix<T>(random, own, own));
+      for (index_t k = 0; k < n; ++k) start.pivots.push_back(int(std::min(k + 1, own)));
+    }
+    if (call_ == Call::Shifted) start.A[0](0, 0) = T(-1e-9);
+    start.info.assign(count, 0);
+    return start;
+  }
+  Queue* q_;
+  Call call_;
+  Kind kind_;
+  Called<T> start_;
+  DeviceBatch<T> A_, X_;
+  DeviceArray<int> pivots_, info_;
+};
+
+TYPED_TEST(Graph, ReplaysAreTheLaunchesBitByBit) {
+  using T = TypeParam;
+  for (Call call : all_calls)
+    for (Kind kind : all_kinds) {
+      SCOPED_TRACE(::testing::Message() << "call " << int(call) << ", " << name(kind));
+      Queue q = Queue::cuda(), fresh = Queue::cuda();
+      CallAgain<T> again(q, this->random, call, kind, 150, 3), other(fresh, this->random, call, kind, 150, 3);
+      const Called<T> launched = again.run();
+      const index_t replays = testing::replay_count();
+      for (int turn = 0; turn < 3; ++turn) again.run().expect_same_bits(launched);
+      EXPECT_EQ(testing::replay_count(), replays + 3);
+      again.renew(other);
+      again.run().expect_same_bits(other.run());
+      EXPECT_EQ(testing::replay_count(), replays + 4);
+      q.reserve(64 << 20);  // scratch memory lies elsewhere from here on
+      for (int turn = 0; turn < 2; ++turn) again.run().expect_same_bits(other.run());
+    }
+}
+
+TYPED_TEST(Graph, CallsThatTakeTurnsAreReplayedAndOldOnesForgotten) {
+  using T = TypeParam;
+  constexpr index_t others = 70;  // more calls than are kept
+  Queue q = Queue::cuda();
+  CallAgain<T> first(q, this->random, Call::Lu, Kind::Pointers, 150, 2),
+      second(q, this->random, Call::Lu, Kind::Pointers, 150, 2);
+  const Called<T> one = first.run(), two = second.run();
+  const index_t replays = testing::replay_count();
+  for (int turn = 0; turn < 3; ++turn) first.run().expect_same_bits(one), second.run().expect_same_bits(two);
+  EXPECT_EQ(testing::replay_count(), replays + 6);
+  for (index_t n = 1; n <= others; ++n) {
+    CallAgain<T> small(q, this->random, Call::Cholesky, Kind::Strided, n, 1);
+    const Called<T> launched = small.run();
+    small.run().expect_same_bits(launched);
+  }
+  const index_t before = testing::replay_count();
+  for (int turn = 0; turn < 3; ++turn) first.run().expect_same_bits(one);
+  EXPECT_EQ(testing::replay_count(), before + 2);
+}
+
+// Two queues of one thread, one of them on the default stream, which cannot be captured.
+TYPED_TEST(Graph, QueuesReplayEachItsOwnCalls) {
+  using T = TypeParam;
+  Queue q = Queue::cuda(), legacy = Queue::wrap_cuda_stream(nullptr, 0);
+  CallAgain<T> first(q, this->random, Call::LuFactorSolve, Kind::Ragged, 150, 3),
+      second(legacy, this->random, Call::LuFactorSolve, Kind::Ragged, 150, 3);
+  const Called<T> one = first.run(), two = second.run();
+  const index_t replays = testing::replay_count();
+  for (int turn = 0; turn < 3; ++turn) first.run().expect_same_bits(one), second.run().expect_same_bits(two);
+  EXPECT_EQ(testing::replay_count(), replays + 6);
 }
 
 }  // namespace

@@ -45,24 +45,25 @@ __device__ __noinline__ void kept_chain(Tile<T> given) {
 template <class T, class Shape>
 __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
   using Shared = LeftShared<T, Shape>;
+  using Kept = KeptTile<T>;
   using std::integral_constant;
   constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips;
   const Tile<T> A = afresh(given);
   const int n = int(A.rows);
-  const TilePlace place;
-  const int lane_place = KeptTile<T>::place(place);
+  const TilePlace<Shape::pairs> place;
+  const int lane_place = Kept::place();
   const index_t half = 4 * A.col_stride;
   // Where the lane has its part of 16 rows of tile column k.
   const auto kept = [&](int row, int k) TF_INLINE_LAMBDA {
-    return Shared::tiles() + Shape::slot(row / nb, k) + row % nb / 16 * KeptTile<T>::offset(2, 0) + lane_place;
+    return Shared::tiles() + Shape::slot(row / nb, k) + row % nb / 16 * Kept::offset(2, 0) + lane_place;
   };
   const auto park = [&](const TensorEntries<T>(&c)[tiles], int row, int k) TF_INLINE_LAMBDA {
     T* const to = kept(row, k);
 #pragma unroll
-    for (int u = 0; u < tiles; ++u) put_tile<KeptTile>(to, u, c[u]);
+    for (int u = 0; u < tiles; ++u) put_tile<Kept>(to, u, c[u]);
   };
   const auto load = [&](TensorEntries<T>(&c)[tiles], int row, int k0) TF_INLINE_LAMBDA {
-    Strip<T> strip;
+    Strip<T, Shape::pairs> strip;
     strip.find(afresh(A), row, k0, place);
     strip.load(c, A.data, n, row, k0, half, 0, place);
   };
@@ -103,28 +104,22 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       const T* P[active];
 #pragma unroll
       for (int s = 0; s < active; ++s) P[s] = kept(row(first + s), k);
-      subtract_tile<KeptTile, active, tiles, Shape::together>(
+      subtract_tile<Kept, active, tiles, Shape::together>(
           [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[first + s][j]; }, right(k),
-          [&](int u, int, int s) TF_INLINE_LAMBDA { return as_left(get_tile<KeptTile>(P[s], u)); }, [](int, int) {});
+          [&](int u, int, int s) TF_INLINE_LAMBDA { return as_left(get_tile<Kept>(P[s], u)); }, [](int, int) {});
     };
     // The same for a late strip and tile columns begin .. end - 1, with what it is made of on its way.
     const auto update_late = [&](auto strip, int begin, int end) TF_INLINE_LAMBDA {
       constexpr int s = decltype(strip)::value, ahead = Shape::ahead;
-      Strip<T> at;
+      Strip<T, Shape::pairs> at;
       LeftPart<T> left[ahead];
-      const auto read = [&](LeftPart<T>& to, bool more) TF_INLINE_LAMBDA {  // without a branch
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          to.v[i % 2][i / 2] = A.data[more ? at.at[i / 2] : 0];
-          at.at[i / 2] += half;
-        }
-      };
+      const auto read = [&](LeftPart<T>& to, bool more) TF_INLINE_LAMBDA { at.next(to, A.data, half, more, true); };
       at.find(afresh(A), row(s), nb * begin, place);
 #pragma unroll
       for (int g = 0; g < ahead; ++g) read(left[g], nb * begin + 8 * g < nb * end);
 #pragma unroll 1
       for (int k = begin; k < end; ++k)
-        subtract_tile<KeptTile, 1, tiles, Shape::together>(
+        subtract_tile<Kept, 1, tiles, Shape::together>(
             [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[s][j]; }, right(k),
             [&](int, int v, int) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead]; },
             [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], nb * k + 8 * (u + ahead) < nb * end); });
@@ -153,8 +148,8 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
         load(y, r, k0);
       else
 #pragma unroll
-        for (int u = 0; u < tiles; ++u) y[u] = get_tile<KeptTile>(static_cast<const T*>(at), u);
-      solve_strip<Shape, KeptTile>(y, afresh(A), k0, r, !late, at, place);
+        for (int u = 0; u < tiles; ++u) y[u] = get_tile<Kept>(static_cast<const T*>(at), u);
+      solve_strip<Shape, Kept>(y, afresh(A), k0, r, !late, at, place);
     }
     if (Shared::status() > 0 || k1 >= n) break;
     __syncthreads();  // the block column is solved, and nobody wants its diagonal tile any more
@@ -176,7 +171,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
         if (Shape::late == 0 || row(s) < end_kept || room) {
           park(c[s], row(s), k1 / nb);
         } else {
-          StripWriter<T> writer(afresh(A), row(s), k1, place);
+          StripWriter<T, Shape::pairs> writer(afresh(A), row(s), k1, place);
 #pragma unroll
           for (int u = 0; u < tiles; ++u) writer.next(c[s][u]);
         }
@@ -201,6 +196,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
 template <class T, class Shape>
 __device__ __noinline__ void streamed_chain(Tile<T> given) {
   using Shared = LeftShared<T, Shape>;
+  using Copied = CopiedTile<T, Shape::pairs>;
   const Tile<T> A = afresh(given);
   constexpr int nb = Shape::nb, width = nb * Shape::wide;
   const int n = int(A.rows);
@@ -208,15 +204,15 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
   for (int k0 = 0; k0 < n; k0 += width) {
     for (int k = k0 + width; k < min(k0 + 2 * width, n); k += nb) prefetch_columns(A, k);
     for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
-      TileCopy<T> first(A, k0), second(A, min(k0 + (Shape::wide - 1) * nb, n - 1));
+      TileCopy<Copied, T> first(A, k0), second(A, min(k0 + (Shape::wide - 1) * nb, n - 1));
       int to = 0;
       const auto fetch = [&](int k) TF_INLINE_LAMBDA {
         if (k < k0) {
           first.next(Shared::tiles() + to);
-          if constexpr (Shape::wide > 1) second.next(Shared::tiles() + to + CopiedTile<T>::size);
+          if constexpr (Shape::wide > 1) second.next(Shared::tiles() + to + Copied::size);
         }
         copy_commit();
-        to = to == (Shape::ring - Shape::wide) * CopiedTile<T>::size ? 0 : to + Shape::wide * CopiedTile<T>::size;
+        to = to == (Shape::ring - Shape::wide) * Copied::size ? 0 : to + Shape::wide * Copied::size;
       };
       fetch(0), fetch(nb);
       for (int k = 0; k < k0; k += nb) {
@@ -243,27 +239,22 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
 template <class T, class Shape>
 __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
   using Shared = LeftShared<T, Shape>;
+  using Copied = CopiedTile<T, Shape::pairs>;
   const Tile<T> A = afresh(given);
   constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips, ahead = Shape::ahead, wide = Shape::wide;
   const int n = int(A.rows);
-  const TilePlace place;
-  const int lane_place = CopiedTile<T>::place(place);
+  const TilePlace<Shape::pairs> place;
+  const int lane_place = Copied::place(place);
   const index_t half = 4 * A.col_stride;
   for (int k0 = 0; k0 < n; k0 += nb * wide) {
     for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
       TensorEntries<T> c[wide][strips][tiles];
-      Strip<T> strip[strips];
+      Strip<T, Shape::pairs> strip[strips];
       LeftPart<T> left[ahead][strips];
       const auto row = [&](int s) TF_INLINE_LAMBDA { return r0 + 16 * (worker + Shape::workers * s); };
-      const auto read = [&](LeftPart<T>(&to)[strips], bool more) TF_INLINE_LAMBDA {  // without a branch
-        const index_t step = more ? half : 0;
+      const auto read = [&](LeftPart<T>(&to)[strips], bool more) TF_INLINE_LAMBDA {
 #pragma unroll
-        for (int s = 0; s < strips; ++s)
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            to[s].v[i % 2][i / 2] = A.data[more ? strip[s].at[i / 2] : 0];
-            strip[s].at[i / 2] += step;
-          }
+        for (int s = 0; s < strips; ++s) strip[s].next(to[s], A.data, half, more, more);
       };
       const bool any = row(0) < n;
       if (any) {
@@ -284,9 +275,9 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
       for (int k = 0; k < k0; k += nb) {
         __syncthreads();  // the tiles are there
         const T* const B = Shared::tiles() + turn + lane_place;
-        turn = turn == (Shape::ring - wide) * CopiedTile<T>::size ? 0 : turn + wide * CopiedTile<T>::size;
+        turn = turn == (Shape::ring - wide) * Copied::size ? 0 : turn + wide * Copied::size;
         const auto update = [&](auto count) TF_INLINE_LAMBDA {
-          subtract_tile<CopiedTile, decltype(count)::value, wide * tiles>(
+          subtract_tile<Copied, decltype(count)::value, wide * tiles>(
               [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][s][j % tiles]; }, B,
               [&](int, int v, int s) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead][s]; },
               [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], k + 8 * (u + ahead) < k0); });
@@ -308,15 +299,15 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
 #pragma unroll
         for (int s = 0; s < strips; ++s)
           if (row(s) >= k + nb && row(s) < n)
-            solve_strip<Shape, CopiedTile>(c[w][s], afresh(A), k, row(s), w + 1 < wide && row(s) < k + 2 * nb,
-                                           Shared::between() + lane_place + (row(s) - k - nb), place);
+            solve_strip<Shape, Copied>(c[w][s], afresh(A), k, row(s), w + 1 < wide && row(s) < k + 2 * nb,
+                                       Shared::between() + lane_place + (row(s) - k - nb), place);
         if (Shared::status() > 0 && Shared::status() <= k + nb) break;  // the columns before the failed one are solved
         if (w + 1 < wide && k + nb < n) {
           if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there
 #pragma unroll
           for (int s = 0; s < strips; ++s)
             if (row(s) >= k + nb && row(s) < n)
-              subtract_tile<CopiedTile, 1, tiles>(
+              subtract_tile<Copied, 1, tiles>(
                   [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[w + 1 < wide ? w + 1 : w][s][j]; },
                   Shared::between() + lane_place, [&](int, int v, int) TF_INLINE_LAMBDA { return as_left(c[w][s][v]); },
                   [](int, int) {});

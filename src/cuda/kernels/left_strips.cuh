@@ -23,56 +23,60 @@ struct KeptTile {
                          : (four * 4 + eight) * 32;
   }
   /// Where a lane's entries begin.
-  __device__ static int place(const TilePlace& of) {
-    return vector * (of.g % 4 * 8 + of.g / 4 * 4 + (of.t ^ of.g % 4));
-  }
+  __device__ static int place() { return vector * (int(threadIdx.x) % 32); }
 };
 /// One that is copied from global memory, by columns, which are shifted so that no two of the lanes that read an
-/// operand meet in a bank, and few of those that write a row.
-template <class T>
+/// operand meet in a bank, and few of those that write a row. `pairs` as in TilePlace: of floats.
+template <class T, bool pairs = false>
 struct CopiedTile {
   static constexpr int edge = 32, vector = 1;
   static constexpr int four = sizeof(T) == 8 ? 145 : sizeof(T) == 4 ? 161 : 137;  // entries of four columns
+  static constexpr int eight = pairs ? 290 : 2 * four, pair = 72, other = 33;     // of eight columns, of two, of one
   static constexpr int size = edge / 4 * four;
-  __device__ static constexpr int offset(int eight, int fours) { return fours * four + 8 * eight; }
-  /// Of columns 0 to 3.
-  __device__ static int column(int k) {
-    return sizeof(T) == 8 ? 32 * k + (k & 1) * 2 + (k >> 1) * 8 : sizeof(T) == 4 ? 40 * k : 34 * k;
+  /// From a lane's first entry to that of rows 8 `down` and columns 4 `fours` further, or of its other column.
+  __device__ static constexpr int offset(int down, int fours) {
+    return fours / 2 * eight + fours % 2 * (pairs ? other : four) + 8 * down;
   }
-  __device__ static int place(const TilePlace& of) { return column(of.t) + of.g; }
+  /// Of columns 0 to 7.
+  __device__ static constexpr int column(int k) {
+    if (pairs) return k / 2 * pair + k % 2 * other;
+    const int c = k % 4;
+    return k / 4 * four + (sizeof(T) == 8 ? 32 * c + (c & 1) * 2 + (c >> 1) * 8 : sizeof(T) == 4 ? 40 * c : 34 * c);
+  }
+  __device__ static int place(const TilePlace<pairs>& of) { return column(of.t) + of.g; }
 };
 /// Tile u of the 16 rows of which the lane's entries begin at p, and back.
-template <template <class> class Layout, class T>
+template <class Layout, class T>
 __device__ __forceinline__ TensorEntries<T> get_tile(const T* p, int u) {
-  constexpr int vector = Layout<T>::vector;
+  constexpr int vector = Layout::vector;
   TensorEntries<T> c;
 #pragma unroll
   for (int e = 0; e < 4; e += vector) {
-    const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(p + Layout<T>::offset(e / 2, 2 * u + e % 2));
+    const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(p + Layout::offset(e / 2, 2 * u + e % 2));
 #pragma unroll
     for (int i = 0; i < vector; ++i) c.set(e + i, v.v[i]);
   }
   return c;
 }
-template <template <class> class Layout, class T>
+template <class Layout, class T>
 __device__ __forceinline__ void put_tile(T* p, int u, const TensorEntries<T>& c) {
-  constexpr int vector = Layout<T>::vector;
+  constexpr int vector = Layout::vector;
 #pragma unroll
   for (int e = 0; e < 4; e += vector) {
     EntryVector<T, vector> v;
 #pragma unroll
     for (int i = 0; i < vector; ++i) v.v[i] = c.get(e + i);
-    *reinterpret_cast<EntryVector<T, vector>*>(p + Layout<T>::offset(e / 2, 2 * u + e % 2)) = v;
+    *reinterpret_cast<EntryVector<T, vector>*>(p + Layout::offset(e / 2, 2 * u + e % 2)) = v;
   }
 }
 /// Rows 8 j .. 8 j + 7 of the first eight columns as right operand.
-template <template <class> class Layout, class T>
+template <class Layout, class T>
 __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
-  if constexpr (Layout<T>::vector == 1) {
-    return {{p[Layout<T>::offset(j, 0)], p[Layout<T>::offset(j, 1)]}};
+  if constexpr (Layout::vector == 1) {
+    return {{p[Layout::offset(j, 0)], p[Layout::offset(j, 1)]}};
   } else {
-    constexpr int vector = Layout<T>::vector, eights = vector / 2;  // that one vector holds
-    const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(p + Layout<T>::offset(j / eights * eights, 0));
+    constexpr int vector = Layout::vector, eights = vector / 2;  // that one vector holds
+    const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(p + Layout::offset(j / eights * eights, 0));
     return {{v.v[j % eights * 2], v.v[j % eights * 2 + 1]}};
   }
 }
@@ -83,6 +87,7 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
 template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 1, int late_ = 0>
 struct Left {
   static constexpr bool in_panels = false;
+  static constexpr bool pairs = false;  // a lane's two columns of a tile are neighbours
   static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32, tiles = nb / 8;
   static constexpr int blocks = blocks_;  // on a multiprocessor
   static constexpr int half = half_;
@@ -161,9 +166,22 @@ struct LeftShapes<Complex<R>> {
   using Beyond = Up256;
 };
 
+/// The same for items whose rows are contiguous, and aligned so that columns 2 i and 2 i + 1 can be moved together: by
+/// single entries an upper triangle of floats is moved by half sectors, and one of doubles meets twice as many lines.
+template <class T, class Shape>
+struct InPairs : Shape {
+  static constexpr bool pairs = true;
+  static constexpr int pitch = Shape::nb + column_pad<T> / 2;  // so that no banks meet
+};
+/// Whether A is such an item.
+template <class T>
+TF_HD bool in_pairs(const Tile<T>& A) {
+  return A.col_stride == 1 && A.row_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(A.data) % (2 * sizeof(T)) == 0;
+}
+
 /// Brings tiles of the rows of A from r0 on to shared memory by one warp, one after the other from the left. Rows
 /// beyond the last are copies of it: what comes of them is not used.
-template <class T>
+template <class Layout, class T>
 class TileCopy {
  public:
   __device__ __forceinline__ TileCopy(const Tile<T>& A, int r0) : down_(A.row_stride == 1) {
@@ -171,19 +189,19 @@ class TileCopy {
     last_ = int(A.rows) - 1 - r0;
     from_ = &A(r0 + (down_ ? min(lane, last_) : 0), down_ ? 0 : lane);
     step_ = down_ ? A.col_stride : A.row_stride;
-    at_ = down_ ? lane : lane / 4 * CopiedTile<T>::four + CopiedTile<T>::column(lane % 4);
+    at_ = down_ ? lane : lane / 8 * Layout::eight + Layout::column(lane % 8);
   }
   /// Starts to copy the next tile.
   __device__ __forceinline__ void next(T* tile) {
     const unsigned to = shared_address(tile + at_);
-    constexpr int edge = CopiedTile<T>::edge, at_once = 8;
+    constexpr int edge = Layout::edge, at_once = 8;
     const T* p = from_;
     if (down_) {
 #pragma unroll 1
       for (int k = 0; k < edge; k += at_once)
 #pragma unroll
         for (int i = 0; i < at_once; ++i, p += step_) {
-          const int column = (k + i) / 4 * CopiedTile<T>::four + CopiedTile<T>::column(i % 4);
+          const int column = k / 8 * Layout::eight + Layout::column(i);
           copy_async<int(sizeof(T))>(to + unsigned(column * int(sizeof(T))), p);
         }
       from_ = p;
@@ -289,10 +307,9 @@ __device__ __forceinline__ void write_diagonal(const Tile<T>& A, int k0) {
 
 /// c -= left right^H, 32 columns deep: c(s, j) are `count` tiles of `active` strips, left(u, v, s) columns 8 u .. 8 u +
 /// 7 of the strips, and done(u, v) is called when these are not wanted any more; v is u modulo `together`, a constant.
-template <template <class> class Layout, int active, int count, int together = 4, class T, class Entries, class LeftOf,
-          class Done>
+template <class Layout, int active, int count, int together = 4, class T, class Entries, class LeftOf, class Done>
 __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf left, Done done) {
-  constexpr int steps = Layout<T>::edge / 8, eight = Layout<T>::offset(0, 2);
+  constexpr int steps = Layout::edge / 8, eight = Layout::offset(0, 2);
   const auto steps_of = [&](auto f) TF_INLINE_LAMBDA {
     if constexpr (together == steps) {
 #pragma unroll
@@ -323,7 +340,7 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
       done(u, v);
 #pragma unroll
       for (int j = 0; j < count; ++j) {
-        const RightPart<T> y = right_part<Layout>(b + j / 4 * Layout<T>::size, j % 4);
+        const RightPart<T> y = right_part<Layout>(b + j / 4 * Layout::size, j % 4);
         const TwoParts y0(y.v[0]), y1(y.v[1]);
         const unsigned high_b[2] = {y0.high, y1.high}, low_b[2] = {y0.low, y1.low};
 #pragma unroll
@@ -346,7 +363,7 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
       for (int s = 0; s < active; ++s) all[s] = left(u, v, s);
 #pragma unroll
       for (int j = 0; j < count; ++j) {
-        const RightPart<T> y = right_part<Layout>(b + j / 4 * Layout<T>::size, j % 4);
+        const RightPart<T> y = right_part<Layout>(b + j / 4 * Layout::size, j % 4);
 #pragma unroll
         for (int s = 0; s < active; ++s) subtract_product(c(s, j), all[s], y);
       }
@@ -356,21 +373,29 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
 }
 
 /// 16 rows of a block column in the registers of a warp.
-template <class T>
+template <class T, bool pairs>
 struct Strip {
   static constexpr int tiles = 4;
+  using Pair = EntryVector<T, 2>;
   /// How far from the first entry of A a lane's rows meet column k0; not pointers, which would lose their address
   /// space. Rows beyond the last are copies of it when they are read.
   index_t at[2];
-  __device__ __forceinline__ void find(const Tile<T>& A, int row, int k0, const TilePlace& place) {
+  __device__ __forceinline__ void find(const Tile<T>& A, int row, int k0, const TilePlace<pairs>& place) {
 #pragma unroll
     for (int h = 0; h < 2; ++h)
       at[h] = min(row + place.g + 8 * h, int(A.rows) - 1) * A.row_stride + (k0 + place.t) * A.col_stride;
   }
   /// c := what is in A, `on` entries from there; the identity outside of the triangle.
   __device__ __forceinline__ void load(TensorEntries<T> (&c)[tiles], const T* A, int n, int row, int k0, index_t half,
-                                       index_t on, const TilePlace& place) const {
-    if (k0 + 8 * tiles <= row) {
+                                       index_t on, const TilePlace<pairs>& place) const {
+    const bool below = k0 + 8 * tiles <= row;
+    if (pairs && below) {
+#pragma unroll
+      for (int j = 0; j < 2 * tiles; ++j) {
+        const Pair v = *reinterpret_cast<const Pair*>(A + at[j % 2] + on + j / 2 * 8);
+        c[j / 2].set(j % 2 * 2, v.v[0]), c[j / 2].set(j % 2 * 2 + 1, v.v[1]);
+      }
+    } else if (below) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const T* p = A + at[h] + on;
@@ -384,11 +409,34 @@ struct Strip {
         const int r = row + place.g + 8 * h;
 #pragma unroll
         for (int j = 0; j < 2 * tiles; ++j, p += half) {
-          const int column = k0 + 4 * j + place.t;
+          const int right = pairs ? j / 2 * 8 + j % 2 : 4 * j, column = k0 + right + place.t;
           T v = T(r == column ? 1 : 0);
-          if (column <= r && r < n) v = *p;
+          if (column <= r && r < n) v = pairs ? A[at[h] + on + right] : *p;
           c[j / 2].set(2 * h + j % 2, v);
         }
+      }
+    }
+  }
+  /// The next eight columns as left operand, if there are `more`; without a branch.
+  __device__ __forceinline__ void next(LeftPart<T>& to, const T* A, index_t half, bool more, bool moves) {
+    if constexpr (pairs) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const T* const p = A + (more ? at[h] : 0);
+        Pair v;
+        if constexpr (sizeof(T) == 4)
+          v = *reinterpret_cast<const Pair*>(p);
+        else  // as an operand, doubles of two rows lie side by side: of vectors, they would be moved there
+          v = {{p[0], p[1]}};
+        to.v[0][h] = v.v[0], to.v[1][h] = v.v[1];
+        at[h] += moves ? 8 : 0;
+      }
+    } else {
+      const index_t step = moves ? half : 0;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        to.v[i % 2][i / 2] = A[more ? at[i / 2] : 0];
+        at[i / 2] += step;
       }
     }
   }
@@ -396,30 +444,46 @@ struct Strip {
 /// The rows of a strip that belong to the diagonal tile go to the warp that factors it.
 template <class T, class Shape>
 __device__ __forceinline__ void put_diagonal(const TensorEntries<T> (&c)[Shape::tiles], int k0, int row,
-                                             const TilePlace& place) {
+                                             const TilePlace<Shape::pairs>& place) {
   using Shared = LeftShared<T, Shape>;
   const int at = place.t * Shape::pitch + row - k0 + place.g;
   T *const L = Shared::diagonal(k0) + at, *const given = Shared::given() + at;
 #pragma unroll
   for (int i = 0; i < 4 * Shape::tiles; ++i) {
-    const int to = (i / 4 * 8 + i % 2 * 4) * Shape::pitch + i / 2 % 2 * 8;
+    const int to = (i / 4 * 8 + i % 2 * place.step) * Shape::pitch + i / 2 % 2 * 8;
     L[to] = given[to] = c[i / 4].get(i % 4);
   }
 }
+/// Stores two neighbours in global memory at once; of a vector the compiler makes two stores. Who reads them does so
+/// after a barrier.
+__device__ __forceinline__ void store_pair(float* to, float x, float y) {
+  asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(x), "f"(y));
+}
+__device__ __forceinline__ void store_pair(double* to, double x, double y) {
+  asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(x), "d"(y));
+}
 /// Writes tiles of a strip to A, one after the other from column k0 on.
-template <class T>
+template <class T, bool pairs>
 class StripWriter {
  public:
-  __device__ __forceinline__ StripWriter(const Tile<T>& A, int row, int k0, const TilePlace& place)
+  __device__ __forceinline__ StripWriter(const Tile<T>& A, int row, int k0, const TilePlace<pairs>& place)
       : A_(A.data), four_(4 * A.col_stride), left_(int(A.rows) - row - place.g) {
     at_[0] = (row + place.g) * A.row_stride + (k0 + place.t) * A.col_stride;
     at_[1] = at_[0] + 8 * A.row_stride;
   }
   __device__ __forceinline__ void next(const TensorEntries<T>& x) {
+    if constexpr (pairs) {
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      if (e / 2 * 8 < left_) A_[at_[e / 2]] = x.get(e);
-      at_[e / 2] += four_;
+      for (int h = 0; h < 2; ++h) {
+        if (8 * h < left_) store_pair(A_ + at_[h], x.get(2 * h), x.get(2 * h + 1));
+        at_[h] += 8;
+      }
+    } else {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        if (e / 2 * 8 < left_) A_[at_[e / 2]] = x.get(e);
+        at_[e / 2] += four_;
+      }
     }
   }
 
@@ -430,25 +494,25 @@ class StripWriter {
 };
 /// c := c L^-H for the diagonal tile L; to A, and to `kept` if wanted. Without a branch, which would keep apart what
 /// can be done side by side.
-template <class Shape, template <class> class Layout, class T>
+template <class Shape, class Layout, class T>
 __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0, int row,
-                                            bool keeps, T* kept, const TilePlace& place) {
+                                            bool keeps, T* kept, const TilePlace<Shape::pairs>& place) {
   using Shared = LeftShared<T, Shape>;
   constexpr int tiles = Shape::tiles, pitch = Shape::pitch;
   const T* const L = Shared::diagonal(k0) + place.t * pitch + place.g;
   const T* const inverses = Shared::inverses(k0) + place.t * Corner<T>::pitch + place.g;
-  StripWriter<T> writer(A, row, k0, place);
+  StripWriter<T, Shape::pairs> writer(A, row, k0, place);
 #pragma unroll
   for (int p = 0; p < tiles; ++p) {
     const T* const V = inverses + p * Corner<T>::size;
-    const RightPart<T> negative{{-conj(V[0]), -conj(V[4 * Corner<T>::pitch])}};
+    const RightPart<T> negative{{-conj(V[0]), -conj(V[place.step * Corner<T>::pitch])}};
     const TensorEntries<T> x = c[p] = times_inverse(c[p], negative);
     writer.next(x);
     if (keeps) put_tile<Layout>(kept, p, x);
 #pragma unroll
     for (int j = p + 1; j < tiles; ++j) {
       const T* const B = L + 8 * p * pitch + 8 * j;
-      subtract_product(c[j], as_left(x), RightPart<T>{{B[0], B[4 * pitch]}});
+      subtract_product(c[j], as_left(x), RightPart<T>{{B[0], B[place.step * pitch]}});
     }
   }
 }
