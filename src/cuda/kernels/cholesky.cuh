@@ -30,14 +30,6 @@ class ItemTurn {
 
 // ---- several items to a warp: a row to a lane ----
 
-/// What a kernel need not ask when all items are of one size, a third of the instructions of a small item, and which
-/// way they lie.
-template <bool ragged, bool by_rows, class T>
-__device__ __forceinline__ void assume(Items<T>& A) {
-  A.is_flipped = by_rows;
-  if constexpr (!ragged) A.item_rows = nullptr;
-}
-
 /// Factors one item for each `width` lanes of a warp, of order n, or 0 where there is none. Returns 0 or the failed
 /// column + 1.
 template <class T, int width, bool by_rows>
@@ -50,43 +42,38 @@ __device__ __forceinline__ int factor_side_by_side(const Tile<T>& a, int n, T* s
 
 template <class T, int width, bool ragged, bool by_rows>
 __global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallShape<T, width, by_rows>::blocks)
-    cholesky_small_kernel(Items<T> A, int* info, index_t first, bool resets) {
+    cholesky_small_kernel(SmallItems<T, ragged> A, int* info, index_t first, bool resets) {
   using Shape = SmallShape<T, width, by_rows>;
-  assume<ragged, by_rows>(A);
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width);
-  T* scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
-  for (index_t b0 = index_t(blockIdx.x) * Shape::items; b0 < A.count; b0 += index_t(gridDim.x) * Shape::items) {
-    const index_t b = b0 + group;
-    const bool inside = b < A.count;
-    bool own;
-    Tile<T> a{nullptr, 0, 0, 1, 1};
-    if constexpr (ragged) {
-      const RaggedItem<T> item(A, min(b, A.count - 1));
-      own = inside && item.possible && (resets || info[b] == 0);
-      if (own) a = item.tile(by_rows);
-    } else {
-      own = inside && wanted(A, b, info, resets);
-      if (own) a = A.item(b);
-    }
-    const int failed = factor_side_by_side<T, width, by_rows>(a, int(a.rows), scratch);
-    if (inside && threadIdx.x % width == 0) report(info, b, resets, first, own, failed);
-    __syncwarp();  // scratch memory is free again
+  const index_t b = index_t(blockIdx.x) * Shape::items + group;
+  bool own;
+  Tile<T> a;
+  if constexpr (ragged) {
+    const RaggedItem<T> item(A, min(b, A.count - 1));
+    own = b < A.count && item.possible && (resets || info[b] == 0);
+    a = own ? item.tile(by_rows) : Tile<T>{nullptr, 0, 0, 1, 1};
+  } else {
+    own = wanted_inside(A, b, info, resets);
+    a = item_if<by_rows>(own, A, b);
   }
+  T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
+  const int failed = factor_side_by_side<T, width, by_rows>(a, int(a.rows), scratch);
+  if (b < A.count && threadIdx.x % width == 0) report(info, b, resets, first, own, failed);
 }
 
 // ---- an item to a warp, in tiles of 8 x 8 ----
 
 template <class T, int most, bool by_rows>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
-    cholesky_tiles_kernel(Items<T> A, int* info, index_t first, bool resets) {
-  assume<false, by_rows>(A);
+    cholesky_tiles_kernel(EqualItems<T> A, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + TilesShape<T, most>::scratch;
   for (ItemTurn turn(A.count); turn.more();) {
     const index_t b = turn.item();
-    const bool own = wanted(A, b, info, resets);
-    const int failed = own ? factor_tiles<most, by_rows, false>(afresh(A.item(b)), store, scratch, {}) : 0;
+    const bool own = wanted_inside(A, b, info, resets);
+    const int failed =
+        own ? factor_tiles<most, by_rows, false>(afresh(item_if<by_rows>(true, A, b)), store, scratch, {}) : 0;
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
@@ -371,29 +358,28 @@ inline constexpr bool pays_in_pairs =
 /// Launches one rung for all items; ragged ones are too large for a warp, or several to one.
 template <class T>
 void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t first, bool resets) {
-  const auto go = [&](auto kernel, int threads, int items, std::size_t bytes, auto... more) {
-    launch(stream, kernel, grid_for(ceil_div(A.count, items)), unsigned(threads), bytes, A, more..., info, first,
-           resets);
+  const auto go = [&](auto kernel, const auto& items, dim3 grid, int threads, std::size_t bytes, auto... more) {
+    launch(stream, kernel, grid, unsigned(threads), bytes, items, more..., info, first, resets);
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width, false>;
-    const auto kernel = [&]<bool by_rows>(std::bool_constant<by_rows>) {
-      return A.ragged() ? cholesky_small_kernel<T, width, true, by_rows>
-                        : cholesky_small_kernel<T, width, false, by_rows>;
+    const auto with = [&]<bool ragged>(std::bool_constant<ragged>) {
+      go(A.is_flipped ? cholesky_small_kernel<T, width, ragged, true> : cholesky_small_kernel<T, width, ragged, false>,
+         SmallItems<T, ragged>(A), grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads,
+         A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
     };
-    go(A.is_flipped ? kernel(std::true_type{}) : kernel(std::false_type{}), Shape::threads, Shape::items,
-       A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
+    A.ragged() ? with(std::true_type{}) : with(std::false_type{});
   };
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
     const std::size_t bytes = TilesShape<T, most>::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
     const auto kernel = A.is_flipped ? cholesky_tiles_kernel<T, most, true> : cholesky_tiles_kernel<T, most, false>;
-    go(kernel, 32, 1, bytes);
+    go(kernel, EqualItems<T>(A), grid_for(A.count), 32, bytes);
   };
   const auto left = [&]<class Shape>(Shape) {
     auto kernel = cholesky_left_kernel<T, Shape>;
     if constexpr (pays_in_pairs<T, Shape>)
       if (all_in_pairs(A)) kernel = cholesky_left_kernel<T, InPairs<T, Shape>>;
-    go(kernel, Shape::threads, 1, Shape::bytes_of(A.rows), LeftWork{});
+    go(kernel, A, grid_for(A.count), Shape::threads, Shape::bytes_of(A.rows), LeftWork{});
   };
   using std::integral_constant;
   switch (rung) {
