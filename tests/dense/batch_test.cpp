@@ -291,7 +291,7 @@ TYPED_TEST(Batch, LargeItemsOfARaggedBatch) {
 
 // Many chunks of 32 count and list together, and leave everything as it was before.
 TYPED_TEST(Batch, ListsOfManyItems) {
-  for (index_t count : {33, on_cuda() ? 700 : 70}) {  // the host makes no lists
+  for (index_t count : {33, on_cuda() ? 1000 : 70}) {  // the host makes no lists
     const auto A = this->items(Kind::Ragged, count, 140);
     const CholeskyOptions options{.tuning = on_cuda() ? "whole=1000 sorted=1" : ""};
     const auto L = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, options);

@@ -451,7 +451,13 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   const index_t whole = large ? ItemList::cut(tuning.whole) : A.rows, resident = min(whole, resident_most<T>(tuning));
   int below = int(min(resident, index_t(64))), r = 0, steps = 0;
   index_t most[ItemList::rungs + 1] = {A.rows};  // of each rung: the largest order
-  ((most[++r] = min(whole, Shapes::kept ? min(resident, index_t(Shapes::most)) : whole)), ...);
+  const bool few =
+      A.count <= 6 * multiprocessors;  // they all run at once: no rung for more blocks, which the host pays
+  const auto most_of = [&]<class Shape>(std::type_identity<Shape>) {
+    if (few && !std::is_same_v<Shape, typename KernelOf<Shape>::type>) return index_t(below);
+    return min(whole, Shape::kept ? min(resident, index_t(Shape::most)) : whole);
+  };
+  ((most[++r] = most_of(std::type_identity<Shapes>{})), ...);
   while (r < ItemList::rungs) most[++r] = below;
   ItemList list(room.list, A.count, room.flags);
   // 40 of order 1025 to 1400 in double take 3.7 ms, with a block to each 7.6; 100 of them 8.9 and 9.2.
