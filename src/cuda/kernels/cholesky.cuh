@@ -350,7 +350,7 @@ bool all_in_pairs(const Items<T>& A) {
 }
 /// Which shapes have a kernel of their own for them. H200, 2026-11-15, upper over lower without it and with it: single
 /// at 128 1.07 and 0.98, 256 1.09 and 1.00, 300 1.06 and 1.04, 384 1.07 and 1.01, 512 1.17 and 1.01, 640 1.10 and 1.01;
-/// double at 200 1.03 and 0.92, 256 1.02 and 0.92, 300 1.07 and 1.06, 384 1.05 and 0.98; at 512 1.04 and 1.20.
+/// double at 200 1.03 and 0.92, 256 1.02 and 0.92, 300 1.07 and 1.03, 384 1.05 and 0.94; at 512 1.04 and 1.20.
 template <class T, class Shape>
 inline constexpr bool pays_in_pairs =
     !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
