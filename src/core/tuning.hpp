@@ -10,7 +10,8 @@ enum class TileForm { Inclusive, Exclusive };
 enum class Schedule { Greedy, Lazy };
 
 struct CholeskyTuning {
-  index_t whole = 64;         // up to this order an item is one engine operation: LAPACK, or one launch
+  index_t whole = 64;         // up to this order an item is one engine operation: LAPACK, or one launch; ragged items
+                              // above, which are few, are worked on by all of a CUDA device
   index_t small = 16;         // CUDA: up to this order, at most 16, several items of one size share a warp
   index_t resident = 128;     // CUDA: up to this order, at most 512 in float, 384 in double and 256 in complex, the
                               // factor of an item stays in a multiprocessor

@@ -317,12 +317,17 @@ index_t CudaEngine::tile_limit(const Items<T>&) const {
 
 template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
-  if (A.rows <= tuning.whole) {
-    auto list = arena().take<int>(cholesky_list_size(A, tuning));
+  // Ragged items above that are worked on several at a time, as far as there are flags.
+  const bool large = A.ragged() && A.rows > tuning.whole && A.rows <= tuning.persistent && multiprocessors_ > 1;
+  const index_t sets = large ? min(index_t(8), (flag_count - 256) / (1 + persistent_flag_count<T>(A.rows))) : 0;
+  const index_t list_size = cholesky_list_size(A, tuning);
+  if (A.rows <= tuning.whole || (sets > 0 && list_size > 0)) {
+    auto list = arena().take<int>(list_size);
+    auto entries = arena().take<T>(sets > 0 ? sets * persistent_entry_count<T>(A.rows) : 0);
     if (arena().planning()) return true;
     const Traced traced(*this, "cholesky_whole", A.rows, A.cols);
     set_path(launch_cholesky(stream_, multiprocessors_, A, info, 0, true, tuning,
-                             {list.data(), static_cast<int*>(flags_), &graphs_}));
+                             {list.data(), static_cast<int*>(flags_), &graphs_, entries.data(), int(sets)}));
     return true;
   }
   if (A.pointers || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;

@@ -10,19 +10,22 @@ namespace trifactor::cuda {
 using namespace core;
 
 // kernels/cholesky.cuh: windows of any order in one launch, or, where each ragged item takes the rung of its own size,
-// in two to seven, which are one graph. These take so many ints of scratch memory (0: one launch, and `list` is null),
+// in three to nine, which are one graph. These take so many ints of scratch memory (0: one launch, and `list` is null),
 // and flags, some 130, which must be zero and are so again afterwards. `resets`: info is decided here, not read.
 // Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
+template <class T>
 struct ListRoom {
   int* list = nullptr;
   int* flags = nullptr;
   LaunchGraphs* graphs = nullptr;
+  T* entries = nullptr;  // for items above `whole`: `sets` times persistent_entry_count
+  int sets = 0;          // so many of them at a time, each with persistent_flag_count + 1 flags more, and two for all
 };
 template <class T>
 const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
-                            const CholeskyTuning&, const ListRoom&);
+                            const CholeskyTuning&, const ListRoom<T>&);
 
 // kernels/cholesky_solve.cuh: items of order up to this. A factored and B solved for, or solves with factors that exist;
 // `flipped`: A = conj(L) L^T.
@@ -52,6 +55,19 @@ index_t persistent_mark_count(index_t n);
 template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, bool resets, int* info, index_t first,
                        T* entries, int* flags, Mark* marks);
+
+/// Ragged items order[bounds[0]] .. order[bounds[1] - 1], of which up to `sets` are worked on at a time, each with its room.
+template <class T>
+struct LargeItems {
+  const int *order, *bounds;
+  T* entries;
+  index_t entries_each;
+  int* flags;  // zero, and so again afterwards: 2 + sets * (1 + flags_each)
+  int flags_each, sets;
+};
+/// The launch that factors them: its arguments are an Items<T>, a LargeItems<T>, and info.
+template <class T>
+LaunchStep persistent_list_step(int multiprocessors, bool flipped);
 
 // kernels/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory
@@ -92,7 +108,8 @@ void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lo
 // kernels/lu_rows.cuh: up to so many columns of a matrix of so many rows, a row to a thread. `resets`: info, first.
 template <class T>
 constexpr index_t lu_columns(index_t rows) {
-  const index_t bytes = rows <= 128 ? 512 : rows <= 512 ? 256 : rows <= 1024 ? 128 : 0;  // of a row, in registers
+  // of a row, in registers: 128 floats leave room for three blocks on a multiprocessor, 96 for four or five
+  const index_t bytes = rows <= 128 ? (sizeof(T) == 4 ? 384 : 512) : rows <= 512 ? 256 : rows <= 1024 ? 128 : 0;
   return bytes / index_t(sizeof(T));
 }
 template <class T>

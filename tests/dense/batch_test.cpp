@@ -255,8 +255,8 @@ TYPED_TEST(Batch, SortedItemsOfEverySize) {
   for (index_t n : {0, 1, 260, 16, 17, 2, 128, 129, 64, 65, 0, 33, 32, 31, 400, 5, 150, 90, 1, 0})
     for (int i = 0; i < (n > 200 ? 1 : 3); ++i) A.push_back(random_spd<TypeParam>(this->random, n, i));
   for (Uplo uplo : both_uplos)
-    for (const char* tuning :
-         {"whole=1000 sorted=1", "whole=1000 sorted=1 resident=64", "whole=1000 sorted=1 resident=0"}) {
+    for (const char* tuning : {"whole=1000 sorted=1", "whole=1000 sorted=1 resident=64",
+                               "whole=1000 sorted=1 resident=0", "whole=200", "whole=24"}) {
       SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << tuning);
       const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A, {.tuning = tuning});
       expect_right(uplo, A, L);
@@ -264,9 +264,34 @@ TYPED_TEST(Batch, SortedItemsOfEverySize) {
     }
 }
 
+// Items above `whole` share the device, as many at a time as there are flags for.
+TYPED_TEST(Batch, LargeItemsOfARaggedBatch) {
+  using T = TypeParam;
+  for (Uplo uplo : both_uplos) {
+    Items<T> A;
+    for (index_t i = 0; i < (on_cuda() ? 90 : 20); ++i)
+      A.push_back(random_spd<T>(this->random, i % 3 == 1 ? this->random.integer(129, 330) : i % 3 ? 20 : 80, i % 2));
+    const CholeskyOptions options{.tuning = "whole=128"};
+    const auto good = factor_cholesky(this->q, Kind::Ragged, uplo, A, options);
+    expect_right(uplo, A, good);
+    std::vector<index_t> bad(A.size(), -1);
+    for (std::size_t i = 0; i < A.size(); i += 4) {
+      bad[i] = this->random.integer(0, A[i].rows - 1);
+      A[i](bad[i], bad[i]) = i % 8 ? T(-1) : T(nan<T>);
+    }
+    const auto result = factor_cholesky(this->q, Kind::Ragged, uplo, A, options);
+    for (std::size_t i = 0; i < A.size(); ++i) {
+      EXPECT_EQ(result.info[i], bad[i] + 1) << "item " << i << " of order " << A[i].rows;
+      if (bad[i] < 0) {
+        EXPECT_TRUE(same_bits(result.F[i], good.F[i])) << "item " << i;
+      }
+    }
+  }
+}
+
 // Many chunks of 32 count and list together, and leave everything as it was before.
 TYPED_TEST(Batch, ListsOfManyItems) {
-  for (index_t count : {33, on_cuda() ? 700 : 70}) {  // the host makes no lists
+  for (index_t count : {33, on_cuda() ? 1000 : 70}) {  // the host makes no lists
     const auto A = this->items(Kind::Ragged, count, 140);
     const CholeskyOptions options{.tuning = on_cuda() ? "whole=1000 sorted=1" : ""};
     const auto L = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, options);
@@ -293,6 +318,21 @@ TYPED_TEST(Batch, TheOrderOfItemsDoesNotMatter) {
         ASSERT_TRUE(same_bits(first.F[i], second.F[A.size() - 1 - i])) << name(kind) << " n=" << n << " item " << i;
         ASSERT_TRUE(same_bits(X[i], Y[A.size() - 1 - i])) << name(kind) << " n=" << n << " item " << i;
       }
+    }
+}
+
+// Every other item begins at an odd place: what is moved by pairs elsewhere cannot be there.
+TYPED_TEST(Batch, PointersMayBeAlignedInDifferentWays) {
+  for (Uplo uplo : both_uplos)
+    for (index_t n : {118, 200, 300, 400, 520}) {
+      if (n > 118 && !on_cuda()) continue;
+      auto A = this->items(Kind::Pointers, 5, n);
+      for (auto& item : A) item.storage.insert(item.storage.begin(), canary<TypeParam>(0)), ++item.frame;
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
+      expect_right(uplo, A, factor_cholesky(this->q, Kind::Pointers, uplo, A));
+      A[1](n - 2, n - 2) = A[2](n - 2, n - 2) = TypeParam(-1);
+      const auto L = factor_cholesky(this->q, Kind::Pointers, uplo, A);
+      EXPECT_EQ(L.info, std::vector<int>({0, int(n) - 1, int(n) - 1, 0, 0}));
     }
 }
 

@@ -7,9 +7,9 @@ namespace {
 template <class T>
 class Ragged : public DeviceTest {
  protected:
-  static constexpr index_t n = 12, count = 11;
+  static constexpr index_t count = 11;
 
-  Items<T> items() {
+  Items<T> items(index_t n = 12) {
     Items<T> A;
     for (index_t i = 0; i < count; ++i) A.push_back(random_spd<T>(random, i == 0 ? n : random.integer(1, n), i % 2));
     return A;
@@ -17,30 +17,49 @@ class Ragged : public DeviceTest {
 };
 TYPED_TEST_SUITE(Ragged, Scalars, ScalarNames);
 
-/// One lie about the sizes of an item.
+/// One lie about the sizes of an item; the largest has n rows.
 struct Lie {
   const char* what;
-  void (*tell)(std::vector<int>& rows, std::vector<int>& cols, std::vector<int>& lds, int item);
+  void (*tell)(std::vector<int>& rows, std::vector<int>& cols, std::vector<int>& lds, int item, int n);
 };
 constexpr Lie impossible[] = {
-    {"negative rows and columns", [](auto& rows, auto& cols, auto&, int i) { rows[i] = cols[i] = -1; }},
+    {"negative rows and columns", [](auto& rows, auto& cols, auto&, int i, int) { rows[i] = cols[i] = -1; }},
     {"most negative",
-     [](auto& rows, auto& cols, auto&, int i) { rows[i] = cols[i] = std::numeric_limits<int>::min(); }},
-    {"above the maximum", [](auto& rows, auto& cols, auto& lds, int i) { rows[i] = cols[i] = 13, lds[i] = 13; }},
-    {"far above the maximum",
-     [](auto& rows, auto& cols, auto& lds, int i) { rows[i] = cols[i] = lds[i] = std::numeric_limits<int>::max(); }},
-    {"ld < rows", [](auto& rows, auto&, auto& lds, int i) { lds[i] = rows[i] - 1; }},
-    {"negative ld", [](auto&, auto&, auto& lds, int i) { lds[i] = -5; }},
-    {"more rows than columns", [](auto&, auto& cols, auto&, int i) { --cols[i]; }},
-    {"fewer rows than columns", [](auto& rows, auto&, auto&, int i) { --rows[i]; }},
+     [](auto& rows, auto& cols, auto&, int i, int) { rows[i] = cols[i] = std::numeric_limits<int>::min(); }},
+    {"above the maximum", [](auto& rows, auto& cols, auto& lds, int i, int n) { rows[i] = cols[i] = lds[i] = n + 1; }},
+    {"far above the maximum", [](auto& rows, auto& cols, auto& lds, int i,
+                                 int) { rows[i] = cols[i] = lds[i] = std::numeric_limits<int>::max(); }},
+    {"ld < rows", [](auto& rows, auto&, auto& lds, int i, int) { lds[i] = rows[i] - 1; }},
+    {"negative ld", [](auto&, auto&, auto& lds, int i, int) { lds[i] = -5; }},
+    {"more rows than columns", [](auto&, auto& cols, auto&, int i, int) { --cols[i]; }},
+    {"fewer rows than columns", [](auto& rows, auto&, auto&, int i, int) { --rows[i]; }},
 };
 
 template <class T>
 void claim(DeviceBatch<T>& batch, const Items<T>& A, const Lie& lie, int item) {
   std::vector<int> rows, cols, lds;
   for (const auto& a : A) rows.push_back(int(a.rows)), cols.push_back(int(a.cols)), lds.push_back(int(a.ld));
-  lie.tell(rows, cols, lds, item);
+  lie.tell(rows, cols, lds, item, *std::max_element(rows.begin(), rows.end()));
   batch.claim_rows(rows), batch.claim_cols(cols), batch.claim_ld(lds);
+}
+
+template <class T>
+void expect_refused(Queue& q, const Items<T>& A, Uplo uplo, const char* tuning, const Lie& lie, int bad) {
+  SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << lie.what << " item " << bad << ' ' << tuning);
+  DeviceBatch<T> batch(q, A);
+  claim(batch, A, lie, bad);
+  DeviceArray<int> info(q, index_t(A.size()), garbage);
+  cholesky(q, uplo, batch.ragged(), info.data(), {.tuning = tuning});
+  q.sync();
+  const auto F = batch.download();
+  const auto infos = info.download();
+  for (int i = 0; i < int(A.size()); ++i) {
+    EXPECT_EQ(infos[i], i == bad ? -1 : 0) << "item " << i;
+    if (i == bad)
+      EXPECT_TRUE(same_bits(F[i], A[i]));
+    else
+      EXPECT_LT(cholesky_ratio(A[i], F[i], uplo), threshold) << "item " << i;
+  }
 }
 
 TYPED_TEST(Ragged, ImpossibleItemsGetMinusOneAndAreLeftAlone) {
@@ -48,26 +67,17 @@ TYPED_TEST(Ragged, ImpossibleItemsGetMinusOneAndAreLeftAlone) {
     for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right",
                                "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left",
                                "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 schedule=lazy", "small=0 sorted=1",
-                               "small=0 resident=0 sorted=1", "small=0 resident=0"})
+                               "small=0 resident=0 sorted=1", "small=0 resident=0", "whole=8"})
       for (const Lie& lie : impossible)
-        for (int bad : {0, 4, 10}) {
-          SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << lie.what << " item " << bad << ' ' << tuning);
-          const auto A = this->items();
-          DeviceBatch<TypeParam> batch(this->q, A);
-          claim(batch, A, lie, bad);
-          DeviceArray<int> info(this->q, this->count, garbage);
-          cholesky(this->q, uplo, batch.ragged(), info.data(), {.tuning = tuning});
-          this->q.sync();
-          const auto F = batch.download();
-          const auto infos = info.download();
-          for (int i = 0; i < this->count; ++i) {
-            EXPECT_EQ(infos[i], i == bad ? -1 : 0) << "item " << i;
-            if (i == bad)
-              EXPECT_TRUE(same_bits(F[i], A[i]));
-            else
-              EXPECT_LT(cholesky_ratio(A[i], F[i], uplo), threshold) << "item " << i;
-          }
-        }
+        for (int bad : {0, 4, 10}) expect_refused(this->q, this->items(), uplo, tuning, lie, bad);
+}
+
+// Above 64 rows lists tell who takes an item.
+TYPED_TEST(Ragged, ImpossibleItemsOfAListAreLeftAlone) {
+  for (Uplo uplo : both_uplos)
+    for (const char* tuning : {"sorted=1", "whole=64"})
+      for (const Lie& lie : impossible)
+        for (int bad : {0, 7}) expect_refused(this->q, this->items(90), uplo, tuning, lie, bad);
 }
 
 /// Solves with a lie about item `bad` of L or of X, and without the info of the factorization.

@@ -30,14 +30,6 @@ class ItemTurn {
 
 // ---- several items to a warp: a row to a lane ----
 
-/// What a kernel need not ask when all items are of one size, a third of the instructions of a small item, and which
-/// way they lie.
-template <bool ragged, bool by_rows, class T>
-__device__ __forceinline__ void assume(Items<T>& A) {
-  A.is_flipped = by_rows;
-  if constexpr (!ragged) A.item_rows = nullptr;
-}
-
 /// Factors one item for each `width` lanes of a warp, of order n, or 0 where there is none. Returns 0 or the failed
 /// column + 1.
 template <class T, int width, bool by_rows>
@@ -50,59 +42,149 @@ __device__ __forceinline__ int factor_side_by_side(const Tile<T>& a, int n, T* s
 
 template <class T, int width, bool ragged, bool by_rows>
 __global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallShape<T, width, by_rows>::blocks)
-    cholesky_small_kernel(Items<T> A, int* info, index_t first, bool resets) {
+    cholesky_small_kernel(SmallItems<T, ragged> A, int* info, index_t first, bool resets) {
   using Shape = SmallShape<T, width, by_rows>;
-  assume<ragged, by_rows>(A);
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width);
-  T* scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
-  for (index_t b0 = index_t(blockIdx.x) * Shape::items; b0 < A.count; b0 += index_t(gridDim.x) * Shape::items) {
-    const index_t b = b0 + group;
-    const bool inside = b < A.count, own = inside && wanted(A, b, info, resets);
-    Tile<T> a{nullptr, 0, 0, 1, 1};
-    if (own) a = A.item(b);
-    const int failed = factor_side_by_side<T, width, by_rows>(a, int(a.rows), scratch);
-    if (inside && threadIdx.x % width == 0) report(info, b, resets, first, own, failed);
-    __syncwarp();  // scratch memory is free again
+  const index_t b = index_t(blockIdx.x) * Shape::items + group;
+  bool own;
+  Tile<T> a;
+  if constexpr (ragged) {
+    const RaggedItem<T> item(A, min(b, A.count - 1));
+    own = b < A.count && item.possible && (resets || info[b] == 0);
+    a = own ? item.tile(by_rows) : Tile<T>{nullptr, 0, 0, 1, 1};
+  } else {
+    own = wanted_inside(A, b, info, resets);
+    a = item_if<by_rows>(own, A, b);
   }
+  T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
+  const int failed = factor_side_by_side<T, width, by_rows>(a, int(a.rows), scratch);
+  if (b < A.count && threadIdx.x % width == 0) report(info, b, resets, first, own, failed);
 }
 
 // ---- an item to a warp, in tiles of 8 x 8 ----
 
 template <class T, int most, bool by_rows>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
-    cholesky_tiles_kernel(Items<T> A, int* info, index_t first, bool resets) {
-  assume<false, by_rows>(A);
+    cholesky_tiles_kernel(EqualItems<T> A, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + TilesShape<T, most>::scratch;
   for (ItemTurn turn(A.count); turn.more();) {
     const index_t b = turn.item();
-    const bool own = wanted(A, b, info, resets);
-    const int failed = own ? factor_tiles<most, by_rows, false>(afresh(A.item(b)), store, scratch, {}) : 0;
+    const bool own = wanted_inside(A, b, info, resets);
+    const int failed =
+        own ? factor_tiles<most, by_rows, false>(afresh(item_if<by_rows>(true, A, b)), store, scratch, {}) : 0;
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
 }
 
-// ---- a list of large items by size, made beside the work on small ones ----
+// ---- items of different sizes up to 64, each in its own way ----
+
+template <class T, int most, bool by_rows>
+struct MixedShape {
+  static constexpr int small = 4 * SmallShape<T, 8, by_rows>::scratch;  // of a warp
+  static constexpr int entries(int n) { return max(TilesShape<T, most>::entries(n), small); }
+  // On a multiprocessor. Sizes up to 64 in double: 74.6 us with 12, 76.3 with 8; up to 32: 19.1 with 24, 20.1 with 20.
+  static constexpr int blocks = !std::is_same_v<T, double> ? TilesShape<T, most>::blocks : most > 4 ? 12 : 24;
+};
+
+/// Which items of a chunk are one warp's: those of more than 8 rows go to a warp each, by the number of their tiles,
+/// the largest first, then the others by fours.
+template <int most>
+struct MixedTurn {
+  unsigned lanes = 0;  // that have the items
+  bool alone;
+
+  __device__ __forceinline__ MixedTurn(bool here, int n, int rank) {
+    const unsigned below = (1u << threadIdx.x % 32) - 1;
+    int turn = -1, taken = 0;  // whose the lane's item is; turns before
+#pragma unroll
+    for (int tiles = most; tiles > 1; --tiles) {
+      const bool own = here && n > 8 * tiles - 8 && (tiles == most || n <= 8 * tiles);
+      const unsigned all = __ballot_sync(~0u, own);
+      if (own) turn = taken + __popc(all & below);
+      taken += __popc(all);
+    }
+    alone = rank < taken;
+    const bool own = here && n <= 8;
+    const unsigned all = __ballot_sync(~0u, own);
+    if (own) turn = taken + __popc(all & below) / 4;
+    lanes = __ballot_sync(~0u, turn == rank);
+  }
+};
+
+/// Up to four items, of up to 8 rows.
+template <class T, bool by_rows>
+__device__ __forceinline__ void factor_four(const Chunk<T>& chunk, unsigned lanes, T* shared, int* info, index_t first,
+                                            bool resets) {
+  constexpr int width = 8;
+  const int lane = int(threadIdx.x % 32), group = lane / width;
+  unsigned rest = lanes;
+#pragma unroll
+  for (int before = 1; before < 32 / width; ++before)
+    if (group >= before) rest &= rest - 1;
+  const bool inside = rest != 0;
+  const int from = __ffs(int(inside ? rest : lanes)) - 1;
+  const Tile<T> a = chunk.template item<by_rows>(from);
+  const bool own = chunk.wants(from, info, resets);
+  const int failed = factor_side_by_side<T, width, by_rows>(a, inside && own ? int(a.rows) : 0,
+                                                            shared + group * SmallShape<T, width, by_rows>::scratch);
+  __syncwarp();  // everyone has read info
+  if (inside && lane % width == 0) report(info, chunk.first + from, resets, first, own, failed);
+}
+
+/// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 blocks of
+/// one warp, grid (chunks, 32), see MixedTurn. The larger half of each chunk comes first, chunk by chunk from the last
+/// one on as ItemTurn does it; what is left is small and fills the gaps at the end.
+template <class T, int most, bool by_rows>
+__global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
+    cholesky_mixed_kernel(Items<T> A, int above, int* info, index_t first, bool resets) {
+  extern __shared__ __align__(128) unsigned char aligned[];
+  T* const shared = reinterpret_cast<T*>(aligned);
+  constexpr unsigned half = Chunk<T>::size / 2;
+  const unsigned place = blockIdx.y * gridDim.x + blockIdx.x;
+  const bool early = blockIdx.y < half;
+  const Chunk<T> chunk(A, gridDim.x - 1 - (early ? place / half : blockIdx.x));
+  const MixedTurn<most> turn(chunk.inside && chunk.own_rows <= above, chunk.n, int(early ? place % half : blockIdx.y));
+  if (turn.lanes != 0 && turn.alone) {
+    const int from = __ffs(int(turn.lanes)) - 1;
+    T *const scratch = shared, *const store = scratch + TilesShape<T, most>::scratch;
+    const Tile<T> a = chunk.template item<by_rows>(from);
+    const bool own = chunk.wants(from, info, resets);
+    const int failed = own ? factor_tiles<most, by_rows, false>(afresh(a), store, scratch, {}) : 0;
+    __syncwarp();  // everyone has read info
+    if (threadIdx.x == 0) report(info, chunk.first + from, resets, first, own, failed);
+  } else if (turn.lanes != 0) {
+    factor_four<T, by_rows>(chunk, turn.lanes, shared, info, first, resets);
+  }
+  if (place == 0) end_after_last();
+}
+
+// ---- a list of large items by size ----
 
 /// Numbers of items in `order`, the largest items first. Sizes are told apart by eights up to 512, and by 128 and less
 /// beyond. `flags` are zero before and after.
 struct ItemList {
-  static constexpr int keys = 128, rungs = 6;  // at most
+  static constexpr int keys = 128, rungs = 7;  // at most
   int* order = nullptr;                        // null: there is no list
   int* ranks = nullptr;                        // of an item, among those of its key
   int* bounds = nullptr;                       // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
-  int* taken = nullptr;  // of rung r: how many were handed out beyond one for each block; becomes 0
+  int* next = nullptr;                         // of rung r: the place that is handed out next
   int* flags = nullptr;
+  int few = 0;            // where there are more items of rung 0, they are of the next one
   int least[rungs] = {};  // rows of the items of a rung
 
   static constexpr index_t ints(index_t count) { return 2 * count + 2 * rungs + 1; }
   static constexpr index_t flag_count = keys + 3;
   ItemList() = default;
   ItemList(int* room, index_t count, int* zeros)
-      : order(room), ranks(room + count), bounds(ranks + count), taken(bounds + rungs + 1), flags(zeros) {}
+      : order(room), ranks(room + count), bounds(ranks + count), next(bounds + rungs + 1), flags(zeros) {}
 
+  /// The largest order up to n that has another key than the next one.
+  static constexpr index_t cut(index_t n) {
+    return n <= 512 ? n / 8 * 8 : 512 + min(n - 512, index_t(62 * 128)) / 128 * 128;
+  }
   __device__ static int key(int n) {
     const int k = n <= 512 ? (n + 7) / 8 : 64 + (n - 512 + 127) / 128;
     return keys - 1 - max(0, min(k, keys - 1));
@@ -112,11 +194,12 @@ struct ItemList {
   __device__ int* placed() const { return flags + keys + 2; }
 };
 
-/// Counts the items of 32 that have their place in the list, or puts them there; by one warp. Tickets tell who does
-/// what: all that one waits for have begun.
+/// Makes the list, by two blocks of one warp for each chunk: the first counts the items that have their place in the
+/// list, the second puts them there. Tickets tell who does what: all that one waits for have begun.
 template <class T>
-__device__ __forceinline__ void list_items(const Items<T>& A, const ItemList& list, int chunks) {
-  const int lane = int(threadIdx.x % 32), ticket = __shfl_sync(~0u, lane == 0 ? atomicAdd(list.ticket(), 1) : 0, 0);
+__global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList list) {
+  const int chunks = int(gridDim.x / 2), lane = int(threadIdx.x);
+  const int ticket = __shfl_sync(~0u, lane == 0 ? atomicAdd(list.ticket(), 1) : 0, 0);
   const bool counts = ticket < chunks;
   const index_t b = index_t(Chunk<T>::size) * (counts ? ticket : ticket - chunks) + lane;
   const int n = b < A.count ? A.item_rows[b] : 0;
@@ -150,9 +233,11 @@ __device__ __forceinline__ void list_items(const Items<T>& A, const ItemList& li
   if (here) list.order[place + list.ranks[b]] = int(b);
   if (ticket == chunks) {
     // Impossible sizes may look too large for all rungs: the first takes them.
-    const int rung_begin = begin(ItemList::key(list.least[min(max(lane - 1, 0), ItemList::rungs - 1)] / 8 * 8));
-    if (lane <= ItemList::rungs) list.bounds[lane] = lane == 0 ? 0 : lane == ItemList::rungs ? all : rung_begin;
-    if (lane < ItemList::rungs) list.taken[lane] = 0;
+    int bound = begin(ItemList::key(list.least[min(max(lane - 1, 0), ItemList::rungs - 1)] / 8 * 8));
+    if (lane == 0 || (lane == 1 && bound > list.few)) bound = 0;
+    if (lane == ItemList::rungs) bound = all;
+    if (lane <= ItemList::rungs) list.bounds[lane] = bound;
+    if (lane < ItemList::rungs) list.next[lane] = bound;
   }
   __syncwarp();  // nobody reads the flags any more
   const bool last = __shfl_sync(~0u, lane == 0 && add_both(list.placed(), 1) == chunks - 1, 0);
@@ -160,99 +245,59 @@ __device__ __forceinline__ void list_items(const Items<T>& A, const ItemList& li
     for (int i = lane; i < int(ItemList::flag_count); i += 32) list.flags[i] = 0;
 }
 
-// ---- items of different sizes up to 64, each in its own way ----
-
-template <class T, int most, bool by_rows>
-struct MixedShape {
-  static constexpr int small =
-      max(2 * SmallShape<T, 16, by_rows>::scratch, 4 * SmallShape<T, 8, by_rows>::scratch);  // of a warp
-  static constexpr int entries(int n) { return max(TilesShape<T, most>::entries(n), small); }
-  // On a multiprocessor. Sizes up to 64 in double: 74.6 us with 12, 76.3 with 8; up to 32: 22.4 with 20, 23.5 with 22.
-  static constexpr int blocks = std::is_same_v<T, double> && most > 4 ? 12 : TilesShape<T, most>::blocks;
-};
-
-/// Items that share a warp, of a chunk: those of turn u of the ones in `mask`.
-template <class T, int width, bool by_rows>
-__device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned mask, int u, T* shared, int* info,
-                                                index_t first, bool resets) {
-  const int lane = int(threadIdx.x % 32), group = lane / width, k = u * (32 / width) + group;
-  const bool inside = k < __popc(mask);
-  const int from = set_bit(mask, inside ? k : 0);
-  const Tile<T> a = chunk.template item<by_rows>(from);
-  const bool own = chunk.wants(from, info, resets);
-  const int failed = factor_side_by_side<T, width, by_rows>(a, inside && own ? int(a.rows) : 0,
-                                                            shared + group * SmallShape<T, width, by_rows>::scratch);
-  __syncwarp();  // everyone has read info
-  if (inside && lane % width == 0) report(info, chunk.first + from, resets, first, own, failed);
-}
-
-/// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 blocks of
-/// one warp, grid (chunks, 32), or 17 where no item has more than 16 rows: first items of more than 16 rows, the
-/// largest first, then pairs of more than 8, then fours. The larger half of each chunk comes first, chunk by chunk from
-/// the last one on as ItemTurn does it; what is left is small and fills the gaps at the end. With a list, which takes
-/// the others, the first row of the grid counts, and the one before the smaller halves lists.
-template <class T, int most, bool by_rows>
-__global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
-    cholesky_mixed_kernel(Items<T> A, int above, ItemList list, int* info, index_t first, bool resets) {
-  extern __shared__ __align__(128) unsigned char aligned[];
-  T* const shared = reinterpret_cast<T*>(aligned);
-  unsigned row = blockIdx.y;
-  constexpr unsigned half = Chunk<T>::size / 2;
-  if (list.order) {
-    if (row == 0 || row == half + 1) return list_items(A, list, int(gridDim.x));
-    row -= row < half + 1 ? 1 : 2;
-  }
-  const unsigned place = row * gridDim.x + blockIdx.x;
-  const bool early = row < half;
-  const int rank = int(early ? place % half : row);
-  const Chunk<T> chunk(A, gridDim.x - 1 - (early ? place / half : blockIdx.x));
-  const bool here = chunk.inside && chunk.own_rows <= above;
-  const int n = chunk.n;
-  const unsigned alone = __ballot_sync(~0u, here && n > 16), pairs = __ballot_sync(~0u, here && n > 8 && n <= 16),
-                 fours = __ballot_sync(~0u, here && n <= 8);
-  const int end = __popc(alone), end_of_pairs = end + ceil_div(__popc(pairs), 2),
-            end_of_fours = end_of_pairs + ceil_div(__popc(fours), 4);
-  if (rank < end) {
-    const int from = chunk.template largest<(most > 4 ? 6 : 5), 3>(alone, rank);
-    T *const scratch = shared, *const store = scratch + TilesShape<T, most>::scratch;
-    const Tile<T> a = chunk.template item<by_rows>(from);
-    const bool own = chunk.wants(from, info, resets);
-    const int failed = own ? factor_tiles<most, by_rows, false>(afresh(a), store, scratch, {}) : 0;
-    __syncwarp();  // everyone has read info
-    if (threadIdx.x == 0) report(info, chunk.first + from, resets, first, own, failed);
-  } else if (rank < end_of_pairs) {
-    factor_together<T, 16, by_rows>(chunk, pairs, rank - end, shared, info, first, resets);
-  } else if (rank < end_of_fours) {
-    factor_together<T, 8, by_rows>(chunk, fours, rank - end_of_pairs, shared, info, first, resets);
-  }
-}
-
 // ---- from the left, a block column in registers ----
 
-/// What a launch takes: the part of a list that is its rung's, by tickets; or, without a list, all items.
+/// What a launch takes: the part of a list that is its rung's, by tickets; or, without a list, all items, or those for
+/// which in_pairs is what the shape says.
 struct LeftWork {
   ItemList list;
   int rung = 0;
+  bool apart = false;
 };
+/// Which shapes have a kernel of their own for items that are in_pairs. H200, 2026-11-15, upper over lower without it
+/// and with it: single at 128 1.07 and 0.98, 256 1.09 and 1.00, 300 1.06 and 1.04, 384 1.07 and 1.01, 512 1.17
+/// and 1.01, 640 1.10 and 1.01; double at 200 1.03 and 0.92, 256 1.02 and 0.92, 300 1.07 and 1.03, 384 1.05 and 0.94;
+/// at 512 1.04 and 1.20.
+template <class T, class Shape>
+inline constexpr bool pays_in_pairs =
+    !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
 
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     cholesky_left_kernel(Items<T> A, LeftWork work, int* info, index_t first, bool resets) {
-  __shared__ int tickets[2];  // two, since a thread may be late to read the one before
+  __shared__ int drawn[2];  // two, since a thread may be late to read the one before
   const bool listed = work.list.order;
-  if (listed) let_next_start();
-  const index_t begin = listed ? index_t(work.list.bounds[work.rung]) : 0;
-  const index_t end = listed ? index_t(work.list.bounds[work.rung + 1]) : A.count;
-  int turn = 0;
-  for (index_t at = begin + blockIdx.x; at < end;) {
-    const index_t b = listed ? index_t(work.list.order[at]) : end - 1 - at;
-    const bool own = wanted(A, b, info, resets);
-    const int failed = own ? factor_by_block<T, Shape>(A.item(b)) : 0;
+  int b = int(A.count) - 1 - int(blockIdx.x), turn = 0;  // the item
+  const auto draw = [&]() TF_INLINE_LAMBDA {
     turn ^= 1;
-    if (listed && threadIdx.x == 0) tickets[turn] = atomicAdd(work.list.taken + work.rung, 1);
-    __syncthreads();  // everyone has read info, and shared memory is free again
-    at = listed ? begin + gridDim.x + tickets[turn] : at + gridDim.x;
-    if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
+    if (listed && threadIdx.x == 0) {
+      const int end = work.list.bounds[work.rung + 1], at = atomicAdd(work.list.next + work.rung, 1);
+      drawn[turn] = at < end ? work.list.order[at] : -1;
+    }
+    __syncthreads();  // it is drawn; everyone has read info, and shared memory is free again
+    b = listed ? drawn[turn] : b - int(gridDim.x);
+  };
+  if (listed) let_next_start(), draw();
+  if (pays_in_pairs<T, Shape> && !Shape::pairs && work.apart) {  // mostly there is nothing left to do
+    bool some = false;
+    for (int i = b - int(threadIdx.x * gridDim.x); i >= 0; i -= int(blockDim.x * gridDim.x))
+      some |= !in_pairs(A.item(i));
+    if (!__syncthreads_or(some)) return;
+  }
+  while (b >= 0) {
+    bool own;
+    Tile<T> a;
+    if (listed) {
+      const RaggedItem<T> item(A, b);
+      own = item.possible, a = item.tile(A.is_flipped);
+    } else {
+      own = wanted(A, b, info, resets);
+      if (own) a = A.item(b);
+      if (pays_in_pairs<T, Shape> && work.apart) own = own && in_pairs(a) == Shape::pairs;
+    }
+    const int failed = own ? factor_by_block<T, Shape>(a) : -1, last = b;
+    draw();
+    if (threadIdx.x == 0 && (failed >= 0 || !work.apart)) report(info, last, resets, first, failed >= 0, failed);
   }
   if (listed && blockIdx.x == 0) end_after_last();
 }
@@ -314,46 +359,47 @@ struct ListedShapes<Complex<R>> {
   using type = ShapeList<typename S::Beyond, P, UpTo<P, 128>, UpTo<P, 112>>;
 };
 
-/// Whether the host knows that all items are.
+/// Whether the host knows that all items are in_pairs.
 template <class T>
 bool all_in_pairs(const Items<T>& A) {
   return !A.pointers && A.count > 0 && A.stride % 2 == 0 && in_pairs(A.item(0));
 }
-/// Which shapes have a kernel of their own for them. H200, 2026-11-15, upper over lower without it and with it: single
-/// at 128 1.07 and 0.98, 256 1.09 and 1.00, 300 1.06 and 1.04, 384 1.07 and 1.01, 512 1.17 and 1.01, 640 1.10 and 1.01;
-/// double at 200 1.03 and 0.92, 256 1.02 and 0.92, 300 1.07 and 1.06, 384 1.05 and 0.98; at 512 1.04 and 1.20.
-template <class T, class Shape>
-inline constexpr bool pays_in_pairs =
-    !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
 
-/// Launches one rung for all items; ragged ones are too large for a warp, or not above `side_by_side`.
-inline constexpr int side_by_side = 8;
+/// Launches one rung for all items; ragged ones are too large for a warp, or several to one.
 template <class T>
-void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t first, bool resets) {
-  const auto go = [&](auto kernel, int threads, int items, std::size_t bytes, auto... more) {
-    launch(stream, kernel, grid_for(ceil_div(A.count, items)), unsigned(threads), bytes, A, more..., info, first,
-           resets);
+void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A, int* info, index_t first,
+                 bool resets) {
+  const auto go = [&](auto kernel, const auto& items, dim3 grid, int threads, std::size_t bytes, auto... more) {
+    launch(stream, kernel, grid, unsigned(threads), bytes, items, more..., info, first, resets);
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width, false>;
-    const auto kernel = [&]<bool by_rows>(std::bool_constant<by_rows>) {
-      if constexpr (width <= side_by_side)
-        if (A.ragged()) return cholesky_small_kernel<T, width, true, by_rows>;
-      return cholesky_small_kernel<T, width, false, by_rows>;
+    const auto with = [&]<bool ragged>(std::bool_constant<ragged>) {
+      go(A.is_flipped ? cholesky_small_kernel<T, width, ragged, true> : cholesky_small_kernel<T, width, ragged, false>,
+         SmallItems<T, ragged>(A), grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads,
+         A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
     };
-    go(A.is_flipped ? kernel(std::true_type{}) : kernel(std::false_type{}), Shape::threads, Shape::items,
-       A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
+    A.ragged() ? with(std::true_type{}) : with(std::false_type{});
   };
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
     const std::size_t bytes = TilesShape<T, most>::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
     const auto kernel = A.is_flipped ? cholesky_tiles_kernel<T, most, true> : cholesky_tiles_kernel<T, most, false>;
-    go(kernel, 32, 1, bytes);
+    go(kernel, EqualItems<T>(A), grid_for(A.count), 32, bytes);
   };
   const auto left = [&]<class Shape>(Shape) {
-    auto kernel = cholesky_left_kernel<T, Shape>;
-    if constexpr (pays_in_pairs<T, Shape>)
-      if (all_in_pairs(A)) kernel = cholesky_left_kernel<T, InPairs<T, Shape>>;
-    go(kernel, Shape::threads, 1, Shape::bytes_of(A.rows), LeftWork{});
+    LeftWork work;
+    index_t blocks = A.count;
+    if constexpr (pays_in_pairs<T, Shape>) {
+      const bool all = all_in_pairs(A);
+      work.apart = A.is_flipped && A.pointers && !A.ragged() && A.ld % 2 == 0;
+      if (all || work.apart)
+        go(cholesky_left_kernel<T, InPairs<T, Shape>>, A, grid_for(blocks), Shape::threads, Shape::bytes_of(A.rows),
+           work);
+      if (all) return;
+      // An odd number, since it may be every other item that is left.
+      if (work.apart) blocks = (min(blocks, index_t(multiprocessors) * Shape::blocks) - 1) | 1;
+    }
+    go(cholesky_left_kernel<T, Shape>, A, grid_for(blocks), Shape::threads, Shape::bytes_of(A.rows), work);
   };
   using std::integral_constant;
   switch (rung) {
@@ -391,17 +437,15 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
   }
 }
 
-/// Calls go(kernel, grid, bytes) for cholesky_mixed_kernel. `lists`: with the two rows of blocks that make a list.
+/// Calls go(kernel, grid, bytes) for cholesky_mixed_kernel.
 template <class T, class Go>
-void with_mixed(const Items<T>& A, bool lists, Go go) {
+void with_mixed(const Items<T>& A, Go go) {
   const auto with = [&]<int most>(std::integral_constant<int, most>) {
     const auto kernel = A.is_flipped ? cholesky_mixed_kernel<T, most, true> : cholesky_mixed_kernel<T, most, false>;
-    // Pairs at least, or not. One more than half: 31 items in pairs and one beside them are 17 turns.
-    const unsigned blocks = A.rows <= 16 ? Chunk<T>::size / 2 + 1 : Chunk<T>::size;
     const int n = int(min(A.rows, index_t(8 * most)));
     const std::size_t bytes =
         sizeof(T) * (A.is_flipped ? MixedShape<T, most, true>::entries(n) : MixedShape<T, most, false>::entries(n));
-    go(kernel, dim3(unsigned(ceil_div(A.count, Chunk<T>::size)), blocks + (lists ? 2 : 0)), bytes);
+    go(kernel, dim3(unsigned(ceil_div(A.count, Chunk<T>::size)), Chunk<T>::size), bytes);
   };
   if (A.rows <= 32)
     with(std::integral_constant<int, 4>{});
@@ -411,35 +455,54 @@ void with_mixed(const Items<T>& A, bool lists, Go go) {
 
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
-  const bool listed = A.ragged() && A.count <= std::numeric_limits<int>::max() && A.count * A.rows >= tuning.sorted &&
-                      rung_of<T>(A.rows, tuning) < Rung::Resident64;
+  const bool many = A.count * A.rows >= tuning.sorted && rung_of<T>(A.rows, tuning) < Rung::Resident64;
+  const bool listed = A.ragged() && A.count <= std::numeric_limits<int>::max() && (many || A.rows > tuning.whole);
   return listed ? ItemList::ints(A.count) : 0;
 }
 
-/// Ragged items, each on the rung of its own size: a launch for those of up to 64 rows, which lists the others, and one
-/// for each rung that there may be, from the largest on. Each of these begins where the one before leaves room.
+/// Ragged items, each on the rung of its own size: a launch that lists those of more than 64 rows, one for each rung
+/// that there may be, from the largest on, and one for the items of up to 64 rows. Each begins where the one before
+/// leaves room. The whole device works on items above `whole` if they are few.
 template <class T, class... Shapes>
 void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
-                   const CholeskyTuning& tuning, const ListRoom& room, ShapeList<Shapes...>) {
-  static_assert(sizeof...(Shapes) <= ItemList::rungs);
-  const index_t resident = resident_most<T>(tuning);
+                   const CholeskyTuning& tuning, const ListRoom<T>& room, ShapeList<Shapes...>) {
+  static_assert(sizeof...(Shapes) + 1 <= ItemList::rungs);
+  const bool large = A.rows > tuning.whole;
+  const index_t whole = large ? ItemList::cut(tuning.whole) : A.rows, resident = min(whole, resident_most<T>(tuning));
   int below = int(min(resident, index_t(64))), r = 0, steps = 0;
-  index_t most[ItemList::rungs + 1];  // of each rung: the largest order
-  ((most[r++] = min(A.rows, Shapes::kept ? min(resident, index_t(Shapes::most)) : A.rows)), ...);
-  while (r <= ItemList::rungs) most[r++] = below;
+  index_t most[ItemList::rungs + 1] = {A.rows};  // of each rung: the largest order
+  const bool few =
+      A.count <= 6 * multiprocessors;  // they all run at once: no rung for more blocks, which the host pays
+  const auto most_of = [&]<class Shape>(std::type_identity<Shape>) {
+    if (few && !std::is_same_v<Shape, typename KernelOf<Shape>::type>) return index_t(below);
+    return min(whole, Shape::kept ? min(resident, index_t(Shape::most)) : whole);
+  };
+  ((most[++r] = most_of(std::type_identity<Shapes>{})), ...);
+  while (r < ItemList::rungs) most[++r] = below;
   ItemList list(room.list, A.count, room.flags);
+  // 40 of order 1025 to 1400 in double take 3.7 ms, with a block to each 7.6; 100 of them 8.9 and 9.2.
+  list.few = 3 * multiprocessors / 4;
   for (int i = 0; i < ItemList::rungs; ++i)
     list.least[i] = most[i + 1] < A.rows ? int(most[i + 1]) + 1 : std::numeric_limits<int>::max();
   LeftWork work[ItemList::rungs];
-  LaunchStep step[ItemList::rungs + 1];
-  with_mixed(A, true, [&](auto kernel, dim3 grid, std::size_t bytes) {
-    const auto k = reinterpret_cast<const void*>(kernel);
-    granted(k);
-    step[steps++] = {k, {grid.x, grid.y}, 32, bytes, false, {&A, &below, &list, &info, &first, &resets}};
-  });
-  r = 0;
+  LargeItems<T> of_device{list.order, list.bounds, room.entries, 0, room.flags + ItemList::flag_count, 0, room.sets};
+  LaunchStep step[ItemList::rungs + 2];
+  step[steps++] = {reinterpret_cast<const void*>(list_items_kernel<T>),
+                   {2 * unsigned(ceil_div(A.count, Chunk<T>::size)), 1},
+                   32,
+                   0,
+                   false,
+                   {&A, &list}};
+  if (large) {
+    of_device.entries_each = persistent_entry_count<T>(A.rows);
+    of_device.flags_each = int(persistent_flag_count<T>(A.rows));
+    step[steps] = persistent_list_step<T>(multiprocessors, A.is_flipped);
+    void** const arguments = step[steps++].arguments;
+    arguments[0] = &A, arguments[1] = &of_device, arguments[2] = &info;
+  }
+  r = 1;
   const auto add = [&]<class Shape>(std::type_identity<Shape>) {
-    if (most[r] > most[r + 1]) {
+    if (most[r] > most[r + 1] || (large && r == 1)) {
       const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, typename KernelOf<Shape>::type>);
       work[r] = {list, r};
       const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
@@ -450,12 +513,17 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
     ++r;
   };
   (add(std::type_identity<Shapes>{}), ...);
+  with_mixed(A, [&](auto kernel, dim3 grid, std::size_t bytes) {
+    const auto k = reinterpret_cast<const void*>(kernel);
+    step[steps++] = {
+        k, {grid.x, grid.y}, 32, bytes, granted(k).overlaps && steps > 1, {&A, &below, &info, &first, &resets}};
+  });
   room.graphs->enqueue(stream, {step, std::size_t(steps)});
 }
 
 template <class T>
 const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
-                            const CholeskyTuning& tuning, const ListRoom& room) {
+                            const CholeskyTuning& tuning, const ListRoom<T>& room) {
   static constexpr const char* names[] = {"block column", "resident 512", "resident 256", "resident 128",
                                           "resident 64",  "resident 32",  "small"};
   if (room.list) {
@@ -463,13 +531,13 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
     return "sorted";
   }
   const Rung rung = rung_of<T>(A.rows, tuning);
-  if (A.ragged() && rung >= Rung::Resident64 && !(rung == Rung::Small && A.rows <= side_by_side)) {
-    with_mixed(A, false, [&](auto kernel, dim3 grid, std::size_t bytes) {
-      launch(stream, kernel, grid, 32, bytes, A, std::numeric_limits<int>::max(), ItemList{}, info, first, resets);
+  if (A.ragged() && (rung == Rung::Resident64 || rung == Rung::Resident32)) {
+    with_mixed(A, [&](auto kernel, dim3 grid, std::size_t bytes) {
+      launch(stream, kernel, grid, 32, bytes, A, std::numeric_limits<int>::max(), info, first, resets);
     });
     return "mixed";
   }
-  launch_rung(stream, rung, A, info, first, resets);
+  launch_rung(stream, multiprocessors, rung, A, info, first, resets);
   return names[int(rung)];
 }
 
@@ -478,4 +546,4 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                      \
   template trifactor::index_t trifactor::cuda::cholesky_list_size<T>(const Items<T>&, const CholeskyTuning&); \
   template const char* trifactor::cuda::launch_cholesky<T>(void*, int, Items<T>, int*, index_t, bool,         \
-                                                           const CholeskyTuning&, const ListRoom&);
+                                                           const CholeskyTuning&, const ListRoom<T>&);

@@ -114,6 +114,10 @@ template <class T>
 __device__ bool fits(const Items<T>& A, const Items<T>& B, index_t b) {
   return wanted(A, b, nullptr, true) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
 }
+template <class T>
+__device__ constexpr bool fits(const EqualItems<T>&, const EqualItems<T>&, index_t) {
+  return true;
+}
 
 /// With `factors`, A is factored first and info decided; without, A is a factor and items whose info is not 0 are
 /// skipped.
@@ -145,10 +149,8 @@ __global__ void __launch_bounds__(32, Resident<T, strips, 1>::blocks)
 /// Factors, and solves for one right-hand side at most.
 template <class T, int most, bool ragged, bool by_rows>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
-    cholesky_solve_tiles_kernel(Items<T> A, Items<T> B, int* info) {
+    cholesky_solve_tiles_kernel(SmallItems<T, ragged> A, SmallItems<T, ragged> B, int* info) {
   using Shape = TilesShape<T, most>;
-  A.is_flipped = by_rows;
-  if constexpr (!ragged) A.item_rows = nullptr, B.item_rows = nullptr;
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const rhs = scratch + Shape::scratch;
   T* const store = rhs + Shape::right;
@@ -158,7 +160,7 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
     const index_t b = B.count - 1 - at;  // as ItemTurn
     int failed = -1;
     if (fits(A, B, b)) {
-      const Tile<T> a = A.item(b), x = B.item(b);
+      const Tile<T> a = item_if<by_rows>(true, A, b), x = item_if<false>(true, B, b);
       const bool some = x.cols > 0;
       const int n = int(a.rows);
       // Where A is seen flipped, conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
@@ -192,74 +194,67 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
 /// Factors and solves for one right-hand side at most, several items to a warp.
 template <class T, int width, bool ragged, bool by_rows>
 __global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShape<T, width, true>::solve_blocks)
-    cholesky_solve_small_kernel(Items<T> A, Items<T> B, int* info) {
+    cholesky_solve_small_kernel(SmallItems<T, ragged> A, SmallItems<T, ragged> B, int* info) {
   using Shape = SmallShape<T, width, true>;
-  A.is_flipped = by_rows;
-  if constexpr (!ragged) A.item_rows = nullptr, B.item_rows = nullptr;
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width), row = int(threadIdx.x % width);
   T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
-  for (index_t b0 = index_t(blockIdx.x) * Shape::items; b0 < B.count; b0 += index_t(gridDim.x) * Shape::items) {
-    const index_t b = b0 + group;
-    const bool own = b < B.count && fits(A, B, b);
-    Tile<T> a{nullptr, 0, 0, 1, 1}, x{nullptr, 0, 0, 1, 1};
-    if (own) a = A.item(b), x = B.item(b);
-    const int n = int(a.rows);
-    // A is seen flipped: conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
-    const bool some = row < n && x.cols > 0;
-    const T given = some ? conj_if(by_rows, x.data[row * x.row_stride]) : T(0);
-    auto result = factor_small<false, T, width, by_rows, true>(a, n, true, scratch, given);
-    if (__any_sync(~0u, result.failed < 0)) {
-      const bool again = result.failed < 0;
-      const auto careful = factor_small_carefully<T, width, by_rows, true>(a, again ? n : 0, again, scratch, given);
-      if (again) result = careful;
-    }
-    T column[width], v = result.x;  // M^H x = v, from the last column on
-    read_vectors<width>(scratch + row * Shape::Scratch::step, column);
-#pragma unroll
-    for (int c = width - 1; c > 0; --c) {
-      const T last = from_lane<width>(v, c);
-      if (row < c && c < n) v = minus_product(v, conj((column[c] * result.scale) * result.scale), last);
-    }
-    const Tile<T> to = afresh(x);
-    if (some && result.failed == 0) to.data[row * to.row_stride] = conj_if(by_rows, v);
-    if (b < B.count && row == 0) info[b] = own ? result.failed : -1;
-    __syncwarp();  // scratch memory is free again
+  const index_t b = index_t(blockIdx.x) * Shape::items + group;
+  const bool own = b < B.count && fits(A, B, b);
+  const Tile<T> a = item_if<by_rows>(own, A, b), x = item_if<false>(own, B, b);
+  const int n = int(a.rows);
+  // A is seen flipped: conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
+  const bool some = row < n && x.cols > 0;
+  const T given = some ? conj_if(by_rows, x.data[row * x.row_stride]) : T(0);
+  auto result = factor_small<false, T, width, by_rows, true>(a, n, true, scratch, given);
+  if (__any_sync(~0u, result.failed < 0)) {
+    const bool again = result.failed < 0;
+    const auto careful = factor_small_carefully<T, width, by_rows, true>(a, again ? n : 0, again, scratch, given);
+    if (again) result = careful;
   }
+  T column[width], v = result.x;  // M^H x = v, from the last column on
+  read_vectors<width>(scratch + row * Shape::Scratch::step, column);
+#pragma unroll
+  for (int c = width - 1; c > 0; --c) {
+    const T last = from_lane<width>(v, c);
+    if (row < c && c < n) v = minus_product(v, conj((column[c] * result.scale) * result.scale), last);
+  }
+  const Tile<T> to = afresh(x);
+  if (some && result.failed == 0) to.data[row * to.row_stride] = conj_if(by_rows, v);
+  if (b < B.count && row == 0) info[b] = own ? result.failed : -1;
 }
 
 /// For one right-hand side at most.
 template <class T>
 void launch_factor_and_solve_one(void* stream, const Items<T>& A, bool flipped, const Items<T>& B, int* info) {
-  const bool ragged = A.ragged() || B.ragged();
-  const auto small = [&]<int width>(std::integral_constant<int, width>) {
+  const auto small = [&]<int width, bool ragged>(std::integral_constant<int, width>, std::bool_constant<ragged>) {
     using Shape = SmallShape<T, width, true>;
-    const auto kernel = flipped  ? ragged ? cholesky_solve_small_kernel<T, width, true, true>
-                                          : cholesky_solve_small_kernel<T, width, false, true>
-                         : ragged ? cholesky_solve_small_kernel<T, width, true, false>
-                                 : cholesky_solve_small_kernel<T, width, false, false>;
-    launch(stream, kernel, grid_for(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes, A, B, info);
+    const auto kernel = flipped ? cholesky_solve_small_kernel<T, width, ragged, true>
+                                : cholesky_solve_small_kernel<T, width, ragged, false>;
+    launch(stream, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes,
+           SmallItems<T, ragged>(A), SmallItems<T, ragged>(B), info);
   };
-  const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
+  const auto tiles = [&]<int most, bool ragged>(std::integral_constant<int, most>, std::bool_constant<ragged>) {
     using Shape = TilesShape<T, most>;
-    const auto kernel = flipped  ? ragged ? cholesky_solve_tiles_kernel<T, most, true, true>
-                                          : cholesky_solve_tiles_kernel<T, most, false, true>
-                         : ragged ? cholesky_solve_tiles_kernel<T, most, true, false>
-                                 : cholesky_solve_tiles_kernel<T, most, false, false>;
+    const auto kernel = flipped ? cholesky_solve_tiles_kernel<T, most, ragged, true>
+                                : cholesky_solve_tiles_kernel<T, most, ragged, false>;
     launch(stream, kernel, grid_for(B.count), 32, std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T),
-           A, B, info);
+           SmallItems<T, ragged>(A), SmallItems<T, ragged>(B), info);
   };
-  using std::integral_constant;
-  if (A.rows <= 4)
-    small(integral_constant<int, 4>{});
-  else if (A.rows <= 8)
-    small(integral_constant<int, 8>{});
-  else if (A.rows <= 16)
-    small(integral_constant<int, 16>{});
-  else if (A.rows <= 32)
-    tiles(integral_constant<int, 4>{});
-  else
-    tiles(integral_constant<int, 8>{});
+  const auto go = [&](auto ragged) {
+    using std::integral_constant;
+    if (A.rows <= 4)
+      small(integral_constant<int, 4>{}, ragged);
+    else if (A.rows <= 8)
+      small(integral_constant<int, 8>{}, ragged);
+    else if (A.rows <= 16)
+      small(integral_constant<int, 16>{}, ragged);
+    else if (A.rows <= 32)
+      tiles(integral_constant<int, 4>{}, ragged);
+    else
+      tiles(integral_constant<int, 8>{}, ragged);
+  };
+  A.ragged() || B.ragged() ? go(std::true_type{}) : go(std::false_type{});
 }
 
 template <class T, bool factors, class Info>

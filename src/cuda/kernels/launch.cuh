@@ -12,6 +12,9 @@ namespace trifactor::cuda {
 /// Blocks of a grid that covers `count` items; kernels loop over items with the grid's size as their step.
 inline unsigned grid_for(index_t count) { return unsigned(min(count, index_t(1) << 30)); }
 
+/// Of one whose kernel does not loop. Beyond 2^31 - 1 blocks of items, more than a memory holds, the launch fails.
+inline unsigned grid_of_all(index_t blocks) { return unsigned(min(blocks, index_t(1) << 31)); }
+
 /// Strips of columns that blocks share: one block takes all of an item where there are many items.
 inline unsigned strips_for(index_t count, index_t strips) {
   constexpr index_t enough = 132 * 16;  // blocks

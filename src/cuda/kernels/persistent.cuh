@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cuda/kernels/chain.cuh>
+#include <cuda/kernels/chunk.cuh>
 #include <cuda/kernels/grid_tile.cuh>
 #include <cuda/kernels/launch.cuh>
 #include <tile/order.hpp>
@@ -312,10 +313,9 @@ __device__ __noinline__ void take_square_apart(const Grid<T, down>& g, const Pie
 }
 
 /// The next ticket.
-template <class T, bool down>
-__device__ int draw(const Grid<T, down>& g) {
+__device__ inline int draw(int* tickets) {
   __shared__ int ticket;
-  if (threadIdx.x == 0) ticket = atomicAdd(g.flags.ticket, 1);
+  if (threadIdx.x == 0) ticket = atomicAdd(tickets, 1);
   __syncthreads();  // the ticket is drawn, and the last piece is done with shared memory
   const int t = ticket;
   __syncthreads();  // and read by all
@@ -330,7 +330,7 @@ __device__ __forceinline__ void take_squares(const Grid<T, down>& g, int t, T* s
   if (g.boxes) __syncthreads();  // its barriers are there
   const int lane = t, tiles = g.tiles();
   SquareOrder order(tiles, g.band, int(gridDim.x) - 1);
-  for (Piece piece; order.find(t, piece); t = draw(g)) {
+  for (Piece piece; order.find(t, piece); t = draw(g.flags.ticket)) {
     const int edge = (piece.square ? 2 : 1) * GridShape<T>::edge;
     if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, edge, piece.col * edge);
     if (!piece.square) take_tile(g, piece.row, piece.col, false, shared, inverses);
@@ -341,26 +341,48 @@ __device__ __forceinline__ void take_squares(const Grid<T, down>& g, int t, T* s
   }
 }
 
-/// The same in tiles. Column j: first those that lead to the next diagonal tile, (j+2, j), (j+2, j+1), (j+2, j+2), then what lies
-/// below. Where there are blocks to spare, the last two of the former are cut in quarters.
+/// The order of tiles. Column j: first those that lead to the next diagonal tile, (j+2, j), (j+2, j+1), (j+2, j+2), then what
+/// lies below. Where there are blocks to spare, the last two of the former are cut in quarters. Tickets come in ascending
+/// order, and from 1 on.
+template <class T>
+struct TileOrder {
+  int tiles;
+  bool quarters;
+  int j = 0, before = 1;  // tickets of the columns before j
+
+  __device__ explicit TileOrder(int tile_rows)
+      : tiles(tile_rows), quarters(!is_complex<T> && tile_rows <= GridShape<T>::quarters) {}
+  __device__ int leading(int column) const { return tiles - column <= 2 ? 0 : quarters ? 9 : 3; }
+  __device__ int below(int column) const { return max(0, tiles - column - 3); }
+  __device__ int tickets() const {
+    const int columns = max(0, tiles - 2);
+    return 1 + columns * leading(0) + columns * (columns - 1) / 2;
+  }
+  /// Whether there is such a ticket.
+  __device__ bool find(int t) {
+    while (j < tiles && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
+    return j < tiles;
+  }
+};
+
+template <class T, bool down>
+__device__ __forceinline__ void take_found(const Grid<T, down>& g, const TileOrder<T>& order, int t, T* shared,
+                                           T* inverses) {
+  const int j = order.j, place = t - order.before, lower = place - order.leading(j);
+  if (order.quarters && place > 0 && lower < 0) {
+    if constexpr (!is_complex<T>) take_quarter(g, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
+  } else {
+    take_tile(g, lower < 0 ? j + 2 : j + 3 + lower, lower < 0 ? j + place : j, order.quarters, shared, inverses);
+  }
+}
+
+/// The same as take_squares, in tiles.
 template <class T, bool down>
 __device__ __forceinline__ void take_tiles(const Grid<T, down>& g, int t, T* shared, T* inverses) {
-  using Shape = GridShape<T>;
   const int lane = t, tiles = g.tiles();
-  const bool quarters = !is_complex<T> && tiles <= Shape::quarters;
-  const auto leading = [&](int j) { return tiles - j <= 2 ? 0 : quarters ? 9 : 3; };
-  const auto below = [&](int j) { return max(0, tiles - j - 3); };
-  int j = 0, before = 1;  // tickets of the columns before j
-  for (;; t = draw(g)) {
-    while (j < tiles && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
-    if (j >= tiles) return;
-    const int place = t - before, lower = place - leading(j);
-    if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, Shape::edge, j * Shape::edge);
-    if (quarters && place > 0 && lower < 0) {
-      if constexpr (!is_complex<T>) take_quarter(g, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
-    } else {
-      take_tile(g, lower < 0 ? j + 2 : j + 3 + lower, lower < 0 ? j + place : j, quarters, shared, inverses);
-    }
+  for (TileOrder<T> order(tiles); order.find(t); t = draw(g.flags.ticket)) {
+    if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, GridShape<T>::edge, order.j * GridShape<T>::edge);
+    take_found(g, order, t, shared, inverses);
     if (threadIdx.x == 0) g.mark_end(tiles + t);
   }
 }
@@ -371,7 +393,7 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
   extern __shared__ __align__(1024) unsigned char raw[];  // as boxes want it
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
   if (!g.resets && *g.info < 0) return;  // for all blocks alike: a failure is never negative
-  const int ticket = draw(g);
+  const int ticket = draw(g.flags.ticket);
   if (ticket == 0) factor_chain(g, shared, inverses);
   else if constexpr (squares) take_squares(g, ticket, shared, inverses);
   else take_tiles(g, ticket, shared, inverses);
@@ -381,6 +403,62 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
   __syncthreads();  // it is known whether all are
   if (is_last)
     for (int t = int(threadIdx.x); t < grid_flag_count(g.tiles()); t += GridShape<T>::threads) g.flags.ticket[t] = 0;
+}
+
+/// The items of a list in tiles, one after the other, and so many at a time that each has flags and room of its own: the
+/// tickets of an item follow those of the one before. Its flags serve again when all its tickets are done.
+template <class T, bool down>
+__global__ void __launch_bounds__(GridShape<T>::threads, 1)
+    persistent_list_kernel(Items<T> A, LargeItems<T> large, int* info) {
+  extern __shared__ __align__(1024) unsigned char raw[];
+  T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
+  __shared__ bool is_last;
+  let_next_start();
+  const int end = large.bounds[1] - large.bounds[0];
+  int *const tickets = large.flags, *const finished = tickets + 1, *const done = tickets + 2;
+  const auto count = [&](int* counter, int all) {  // whether this block is the last of so many
+    __syncthreads();                               // it is done with what it waits for and tells
+    if (threadIdx.x == 0) is_last = add_both(counter, 1) == all - 1;
+    __syncthreads();  // it is known
+    return is_last;
+  };
+  int k = 0, before = 0;  // the item, and tickets of those before it
+  for (int t = draw(tickets); k < end;) {
+    const int b = large.order[large.bounds[0] + k];
+    const RaggedItem<T> item(A, b);
+    const int tiles = (item.n + GridShape<T>::edge - 1) / GridShape<T>::edge;
+    TileOrder<T> order(tiles);
+    const int own = order.tickets();
+    if (t < before + own) {
+      if (k >= large.sets && threadIdx.x == 0) wait_for(done + k % large.sets, k - large.sets + 1);
+      __syncthreads();  // nobody uses these flags any more
+      int* const ints = done + large.sets + k % large.sets * large.flags_each;
+      T* const room = large.entries + k % large.sets * large.entries_each;
+      const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + tiles, ints + 4 + 2 * tiles};
+      const bool aligned =
+          reinterpret_cast<std::uintptr_t>(item.data) % 16 == 0 && std::size_t(item.ld) * sizeof(T) % 16 == 0;
+      const Grid<T, down> g{item.data, item.ld,  item.n, aligned, true, room, room + Grid<T, down>::messages_size,
+                            flags,     info + b, 0,      nullptr, 1,    false, {}};
+      for (; t < before + own; t = draw(tickets)) {
+        if (!item.possible) {
+          if (threadIdx.x == 0) info[b] = -1;
+        } else if (t == before) {
+          factor_chain(g, shared, inverses);
+        } else if (order.find(t - before)) {
+          take_found(g, order, t - before, shared, inverses);
+        }
+        if (count(flags.finished, own)) {
+          for (int i = int(threadIdx.x); i < large.flags_each; i += GridShape<T>::threads) ints[i] = 0;
+          __syncthreads();  // they are zero
+          if (threadIdx.x == 0) store_release(done + k % large.sets, k + 1);
+        }
+      }
+    }
+    before += own, ++k;
+  }
+  if (count(finished, int(gridDim.x)))
+    for (int i = int(threadIdx.x); i < 2 + large.sets; i += GridShape<T>::threads) tickets[i] = 0;
+  if (blockIdx.x == 0) end_after_last();
 }
 
 /// Ints that the flags of a matrix of order n take.
@@ -449,9 +527,18 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, 
   else go(std::false_type{});
 }
 
+template <class T>
+LaunchStep persistent_list_step(int multiprocessors, bool flipped) {
+  const auto kernel =
+      reinterpret_cast<const void*>(flipped ? persistent_list_kernel<T, false> : persistent_list_kernel<T, true>);
+  granted(kernel);
+  return {kernel, {unsigned(multiprocessors), 1}, GridShape<T>::threads, GridShape<T>::bytes, false, {}};
+}
+
 }  // namespace trifactor::cuda
 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                         \
+  template trifactor::cuda::LaunchStep trifactor::cuda::persistent_list_step<T>(int, bool); \
   template trifactor::index_t trifactor::cuda::persistent_flag_count<T>(index_t); \
   template trifactor::index_t trifactor::cuda::persistent_entry_count<T>(index_t); \
   template trifactor::index_t trifactor::cuda::persistent_mark_count<T>(index_t); \

@@ -7,6 +7,52 @@
 
 namespace trifactor::cuda {
 
+/// Items of one size, with their window resolved on the host: what a warp computes before its first load is time that
+/// nothing covers. By Items, 10,000 items of order 4 take 4.4 us in place of 4.2, and 1,000 of order 16 5.3 in place of
+/// 5.1.
+template <class T>
+struct EqualItems {
+  T* base;             // a strided batch
+  T* const* pointers;  // or one of pointers, with the window at `offset`
+  index_t stride, offset = 0;
+  index_t row_stride, col_stride, count;
+  int rows, cols;
+
+  explicit EqualItems(const Items<T>& A)
+      : base(A.base), pointers(A.pointers), stride(A.stride), row_stride(A.is_flipped ? A.ld : 1),
+        col_stride(A.is_flipped ? 1 : A.ld), count(A.count), rows(int(A.rows)), cols(int(A.cols)) {
+    if (rows > 0 && cols > 0) offset = A.row0 * row_stride + A.col0 * col_stride;
+    if (!pointers) base += offset;
+  }
+};
+/// A batch as kernels for items of up to 64 rows take it.
+template <class T, bool ragged>
+using SmallItems = std::conditional_t<ragged, Items<T>, EqualItems<T>>;
+
+/// Whether there is an item b that is to be factored, see wanted. For items of one size without a branch.
+template <class T>
+__device__ __forceinline__ bool wanted_inside(const EqualItems<T>& A, index_t b, const int* info, bool resets) {
+  bool own = b < A.count;
+  if (!resets) own = own && info[b] == 0;
+  return own;
+}
+template <class T>
+__device__ __forceinline__ bool wanted_inside(const Items<T>& A, index_t b, const int* info, bool resets) {
+  return b < A.count && wanted(A, b, info, resets);
+}
+/// Item b, or an empty one. by_rows: neighbours in memory lie along a row.
+template <bool by_rows, class T>
+__device__ __forceinline__ Tile<T> item_if(bool wanted, const EqualItems<T>& A, index_t b) {
+  T* data = A.base + b * A.stride;
+  if (A.pointers) data = wanted ? A.pointers[b] + A.offset : nullptr;
+  return {data, wanted ? A.rows : 0, wanted ? A.cols : 0, by_rows ? A.row_stride : 1, by_rows ? 1 : A.col_stride};
+}
+template <bool by_rows, class T>
+__device__ __forceinline__ Tile<T> item_if(bool wanted, Items<T> A, index_t b) {
+  A.is_flipped = by_rows;
+  return wanted ? A.item(b) : Tile<T>{nullptr, 0, 0, 1, 1};
+}
+
 /// With `kept`, the columns of the factor stay in shared memory: an upper triangle is written from there, and a solve
 /// reads them.
 template <class T, int width, bool kept>
@@ -45,10 +91,14 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   constexpr int top = by_rows && width > 8 ? 8 : 0;
   const int column = row % 8, lower = row / 8 * 4;                                               // there
   const auto rows_below = [](int c, int end) { return c < end ? (1u << end) - (1u << c) : 0; };  // a bit for each
-  if constexpr (!by_rows) {
+  // Of up to four rows an upper triangle is read as it lies, since a row is a sector: 4.2 us in place of 4.4 at order 4.
+  // At order 8 that takes 6.1 in place of 5.9.
+  constexpr bool turned = by_rows && width > 4;
+  if constexpr (!turned) {
     const int last = row < n ? row : -1;  // column
+    if constexpr (by_rows) at = A.data + row * A.row_stride;
 #pragma unroll
-    for (int c = 0; c < width; ++c, at += A.col_stride) {
+    for (int c = 0; c < width; ++c, at += by_rows ? 1 : A.col_stride) {
       a[c] = anything<T>();
       if (c <= last) a[c] = *at;
     }
