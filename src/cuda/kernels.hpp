@@ -109,7 +109,8 @@ void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lo
 // kernels/lu_rows.cuh: up to so many columns of a matrix of so many rows, a row to a thread. `resets`: info, first.
 template <class T>
 constexpr index_t lu_columns(index_t rows) {
-  const index_t bytes = rows <= 128 ? 512 : rows <= 512 ? 256 : rows <= 1024 ? 128 : 0;  // of a row, in registers
+  // of a row, in registers: 128 floats leave room for three blocks on a multiprocessor, 96 for four or five
+  const index_t bytes = rows <= 128 ? (sizeof(T) == 4 ? 384 : 512) : rows <= 512 ? 256 : rows <= 1024 ? 128 : 0;
   return bytes / index_t(sizeof(T));
 }
 template <class T>

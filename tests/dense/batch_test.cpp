@@ -321,6 +321,21 @@ TYPED_TEST(Batch, TheOrderOfItemsDoesNotMatter) {
     }
 }
 
+// Every other item begins at an odd place: what is moved by pairs elsewhere cannot be there.
+TYPED_TEST(Batch, PointersMayBeAlignedInDifferentWays) {
+  for (Uplo uplo : both_uplos)
+    for (index_t n : {118, 200, 300, 400, 520}) {
+      if (n > 118 && !on_cuda()) continue;
+      auto A = this->items(Kind::Pointers, 5, n);
+      for (auto& item : A) item.storage.insert(item.storage.begin(), canary<TypeParam>(0)), ++item.frame;
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
+      expect_right(uplo, A, factor_cholesky(this->q, Kind::Pointers, uplo, A));
+      A[1](n - 2, n - 2) = A[2](n - 2, n - 2) = TypeParam(-1);
+      const auto L = factor_cholesky(this->q, Kind::Pointers, uplo, A);
+      EXPECT_EQ(L.info, std::vector<int>({0, int(n) - 1, int(n) - 1, 0, 0}));
+    }
+}
+
 // What a batch makes of an item is, but for rounding, what the call for one matrix makes of it.
 TYPED_TEST(Batch, EveryItemIsAsIfFactoredAlone) {
   using T = TypeParam;

@@ -254,11 +254,20 @@ __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList lis
 
 // ---- from the left, a block column in registers ----
 
-/// What a launch takes: the part of a list that is its rung's, by tickets; or, without a list, all items.
+/// What a launch takes: the part of a list that is its rung's, by tickets; or, without a list, all items, or those for
+/// which in_pairs is what the shape says.
 struct LeftWork {
   ItemList list;
   int rung = 0;
+  bool apart = false;
 };
+/// Which shapes have a kernel of their own for items that are in_pairs. H200, 2026-11-15, upper over lower without it
+/// and with it: single at 128 1.07 and 0.98, 256 1.09 and 1.00, 300 1.06 and 1.04, 384 1.07 and 1.01, 512 1.17
+/// and 1.01, 640 1.10 and 1.01; double at 200 1.03 and 0.92, 256 1.02 and 0.92, 300 1.07 and 1.03, 384 1.05 and 0.94;
+/// at 512 1.04 and 1.20.
+template <class T, class Shape>
+inline constexpr bool pays_in_pairs =
+    !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
 
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
@@ -276,6 +285,12 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     b = listed ? drawn[turn] : b - int(gridDim.x);
   };
   if (listed) let_next_start(), draw();
+  if (pays_in_pairs<T, Shape> && !Shape::pairs && work.apart) {  // mostly there is nothing left to do
+    bool some = false;
+    for (int i = b - int(threadIdx.x * gridDim.x); i >= 0; i -= int(blockDim.x * gridDim.x))
+      some |= !in_pairs(A.item(i));
+    if (!__syncthreads_or(some)) return;
+  }
   while (b >= 0) {
     bool own;
     Tile<T> a;
@@ -285,10 +300,11 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     } else {
       own = wanted(A, b, info, resets);
       if (own) a = A.item(b);
+      if (pays_in_pairs<T, Shape> && work.apart) own = own && in_pairs(a) == Shape::pairs;
     }
     const int failed = own ? factor_by_block<T, Shape>(a) : -1, last = b;
     draw();
-    if (threadIdx.x == 0) report(info, last, resets, first, failed >= 0, failed);
+    if (threadIdx.x == 0 && (failed >= 0 || !work.apart)) report(info, last, resets, first, failed >= 0, failed);
   }
   if (listed && blockIdx.x == 0) end_after_last();
 }
@@ -350,21 +366,16 @@ struct ListedShapes<Complex<R>> {
   using type = ShapeList<typename S::Beyond, P, UpTo<P, 128>, UpTo<P, 112>>;
 };
 
-/// Whether the host knows that all items are.
+/// Whether the host knows that all items are in_pairs.
 template <class T>
 bool all_in_pairs(const Items<T>& A) {
   return !A.pointers && A.count > 0 && A.stride % 2 == 0 && in_pairs(A.item(0));
 }
-/// Which shapes have a kernel of their own for them. H200, 2026-11-15, upper over lower without it and with it: single
-/// at 128 1.07 and 0.98, 256 1.09 and 1.00, 300 1.06 and 1.04, 384 1.07 and 1.01, 512 1.17 and 1.01, 640 1.10 and 1.01;
-/// double at 200 1.03 and 0.92, 256 1.02 and 0.92, 300 1.07 and 1.06, 384 1.05 and 0.98; at 512 1.04 and 1.20.
-template <class T, class Shape>
-inline constexpr bool pays_in_pairs =
-    !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
 
 /// Launches one rung for all items; ragged ones are too large for a warp, or several to one.
 template <class T>
-void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t first, bool resets) {
+void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A, int* info, index_t first,
+                 bool resets) {
   const auto go = [&](auto kernel, const auto& items, dim3 grid, int threads, std::size_t bytes, auto... more) {
     launch(stream, kernel, grid, unsigned(threads), bytes, items, more..., info, first, resets);
   };
@@ -383,10 +394,19 @@ void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t 
     go(kernel, EqualItems<T>(A), grid_for(A.count), 32, bytes);
   };
   const auto left = [&]<class Shape>(Shape) {
-    auto kernel = cholesky_left_kernel<T, Shape>;
-    if constexpr (pays_in_pairs<T, Shape>)
-      if (all_in_pairs(A)) kernel = cholesky_left_kernel<T, InPairs<T, Shape>>;
-    go(kernel, A, grid_for(A.count), Shape::threads, Shape::bytes_of(A.rows), LeftWork{});
+    LeftWork work;
+    index_t blocks = A.count;
+    if constexpr (pays_in_pairs<T, Shape>) {
+      const bool all = all_in_pairs(A);
+      work.apart = A.is_flipped && A.pointers && !A.ragged() && A.ld % 2 == 0;
+      if (all || work.apart)
+        go(cholesky_left_kernel<T, InPairs<T, Shape>>, A, grid_for(blocks), Shape::threads, Shape::bytes_of(A.rows),
+           work);
+      if (all) return;
+      // An odd number, since it may be every other item that is left.
+      if (work.apart) blocks = (min(blocks, index_t(multiprocessors) * Shape::blocks) - 1) | 1;
+    }
+    go(cholesky_left_kernel<T, Shape>, A, grid_for(blocks), Shape::threads, Shape::bytes_of(A.rows), work);
   };
   using std::integral_constant;
   switch (rung) {
@@ -528,7 +548,7 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
     });
     return "mixed";
   }
-  launch_rung(stream, rung, A, info, first, resets);
+  launch_rung(stream, multiprocessors, rung, A, info, first, resets);
   return names[int(rung)];
 }
 

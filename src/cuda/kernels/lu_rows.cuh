@@ -7,10 +7,10 @@
 
 namespace trifactor::cuda {
 
-/// Blocks that a multiprocessor holds at once, where a thread has room for a row and what else it needs.
+/// Blocks that a multiprocessor holds at once, where a thread has room for a row and `others` registers.
 template <class T>
-constexpr int resident_blocks(int width, int threads) {
-  const int registers = 65536 / (width * int(sizeof(T)) / 4 + 40);
+constexpr int resident_blocks(int width, int threads, int others) {
+  const int registers = 65536 / (width * int(sizeof(T)) / 4 + others);
   return max(1, registers / threads);
 }
 
@@ -18,7 +18,7 @@ inline constexpr int lu_group_threads = 128;
 
 /// Matrices of up to `width` rows and columns, as many to a warp as there is room for.
 template <class T, int width, int step>
-__global__ void __launch_bounds__(lu_group_threads, resident_blocks<T>(width, lu_group_threads))
+__global__ void __launch_bounds__(lu_group_threads, resident_blocks<T>(width, lu_group_threads, 40))
     lu_group_kernel(Items<T> A, Pivots<int> pivots, int* info, bool resets) {
   using Rows = LuRows<T, width, step, width, false>;
   constexpr int groups = lu_group_threads / width;
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(lu_group_threads, resident_blocks<T>(width, lu
 
 /// A matrix of up to `threads` rows and `width` columns to a block.
 template <class T, int width, int step, int threads>
-__global__ void __launch_bounds__(threads, resident_blocks<T>(width, threads))
+__global__ void __launch_bounds__(threads, resident_blocks<T>(width, threads, 32))
     lu_block_kernel(Items<T> A, Pivots<int> pivots, int* info, bool resets) {
   using Rows = LuRows<T, width, step, 32, true>;
   __shared__ __align__(16) T rows[threads / 32][2 * Rows::pitch];
