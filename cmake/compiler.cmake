@@ -38,7 +38,9 @@ mark_as_advanced(CCACHE)
 if(CCACHE)
   foreach(language CXX CUDA)
     if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
-      set(CMAKE_${language}_COMPILER_LAUNCHER ${CCACHE})
+      # with precompiled headers, which it keeps to itself unless it is told that their macros do not matter
+      set(CMAKE_${language}_COMPILER_LAUNCHER
+          ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
     endif()
   endforeach()
 endif()

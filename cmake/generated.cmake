@@ -22,9 +22,10 @@ add_custom_target(commit_header
   BYPRODUCTS ${generated}/commit.hpp COMMENT "" VERBATIM)
 
 # One .cu for each operation and scalar. An operation is a .cuh in src/cuda/kernels that defines
-# TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers there are what operations share. Operations that compile in hardly
-# more time than their headers have one .cu for all scalars.
-set(short_operations entries fronts lu lu_resident lu_rows sweep trsm update)
+# TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers there are what operations share. A .cu takes five seconds for its
+# headers alone, so operations that are short to compile have one for all scalars, and others one for both of a kind.
+set(short_operations entries fronts lu lu_resident lu_rows trsm update)
+set(paired_operations inverted sweep)
 if(TRIFACTOR_HAS_CUDA)
   file(GLOB kernel_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cuh)
   set(TRIFACTOR_KERNEL_SOURCES)
@@ -46,6 +47,14 @@ if(TRIFACTOR_HAS_CUDA)
     get_filename_component(OP ${header} NAME_WE)
     if(OP IN_LIST short_operations)
       kernel_source(${OP} ${TRIFACTOR_SCALAR_LIST})
+    elseif(OP IN_LIST paired_operations)
+      foreach(kind f c)
+        set(scalars ${TRIFACTOR_SCALAR_LIST})
+        list(FILTER scalars INCLUDE REGEX "^${kind}")
+        if(scalars)
+          kernel_source(${OP}_${kind} ${scalars})
+        endif()
+      endforeach()
     else()
       foreach(scalar ${TRIFACTOR_SCALAR_LIST})
         kernel_source(${OP}_${scalar} ${scalar})

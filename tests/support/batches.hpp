@@ -203,4 +203,18 @@ void expect_inverted(const Items<T>& A, const Items<T>& start, const Items<T>& X
   }
 }
 
+#define TRIFACTOR_TEST_INSTANCES(T)                                                                                   \
+  TRIFACTOR_TEST_CALLS FactoredItems<T> factor_cholesky(Queue&, Kind, Uplo, const Items<T>&, const CholeskyOptions&); \
+  TRIFACTOR_TEST_CALLS Items<T> solve_cholesky(Queue&, Kind, Uplo, const FactoredItems<T>&, const Items<T>&,          \
+                                               const SolveOptions&);                                                  \
+  TRIFACTOR_TEST_CALLS std::vector<real_t<T>> log_det(Queue&, Kind, Uplo, const FactoredItems<T>&);                   \
+  TRIFACTOR_TEST_CALLS LuItems<T> factor_lu(Queue&, Kind, const Items<T>&, const LuOptions&);                         \
+  TRIFACTOR_TEST_CALLS Items<T> solve_lu(Queue&, Kind, Op, const LuItems<T>&, const Items<T>&);                       \
+  TRIFACTOR_TEST_CALLS void expect_right(const Items<T>&, const LuItems<T>&);                                         \
+  TRIFACTOR_TEST_CALLS void expect_right(Uplo, const Items<T>&, const FactoredItems<T>&);                             \
+  TRIFACTOR_TEST_CALLS void expect_solved(const Items<T>&, const Items<T>&, const Items<T>&);                         \
+  TRIFACTOR_TEST_CALLS void expect_inverted(const Items<T>&, const Items<T>&, const Items<T>&, std::size_t);
+TRIFACTOR_TEST_EACH_SCALAR(TRIFACTOR_TEST_INSTANCES)
+#undef TRIFACTOR_TEST_INSTANCES
+
 }  // namespace trifactor::test

@@ -73,4 +73,16 @@ HostMatrix<T> solve_lu(Queue& q, Op op, const Factored<T>& lu, const HostMatrix<
   return X.download();
 }
 
+#define TRIFACTOR_TEST_INSTANCES(T)                                                                                \
+  TRIFACTOR_TEST_CALLS class DeviceMatrix<T>;                                                                      \
+  TRIFACTOR_TEST_CALLS class DeviceBatch<T>;                                                                       \
+  TRIFACTOR_TEST_CALLS Factored<T> factor_cholesky(Queue&, Uplo, const HostMatrix<T>&, const CholeskyOptions&);    \
+  TRIFACTOR_TEST_CALLS Factored<T> factor_lu(Queue&, const HostMatrix<T>&, const LuOptions&);                      \
+  TRIFACTOR_TEST_CALLS HostMatrix<T> solve_cholesky(Queue&, Uplo, const HostMatrix<T>&, const HostMatrix<T>&, int, \
+                                                    const SolveOptions&);                                          \
+  TRIFACTOR_TEST_CALLS HostMatrix<T> solve_lu(Queue&, Op, const Factored<T>&, const HostMatrix<T>&, int,           \
+                                              const SolveOptions&);
+TRIFACTOR_TEST_EACH_SCALAR(TRIFACTOR_TEST_INSTANCES)
+#undef TRIFACTOR_TEST_INSTANCES
+
 }  // namespace trifactor::test

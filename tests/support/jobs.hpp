@@ -421,4 +421,9 @@ void for_every_job(Random& random, const std::function<void(const MakeJob&)>& f)
   f([&](Queue& q) { return permutation_job<T>(q, random, "permutation", 70); });
 }
 
+#define TRIFACTOR_TEST_INSTANCES(T) \
+  TRIFACTOR_TEST_JOBS void for_every_job<T>(Random&, const std::function<void(const MakeJob&)>&);
+TRIFACTOR_TEST_EACH_SCALAR(TRIFACTOR_TEST_INSTANCES)
+#undef TRIFACTOR_TEST_INSTANCES
+
 }  // namespace trifactor::test

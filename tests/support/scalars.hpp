@@ -8,6 +8,42 @@
 #include <limits>
 #include <string>
 
+// What tests share is compiled once, optimized, in support/*.cpp; in tests, which are not, these declare it.
+#ifndef TRIFACTOR_TEST_REFERENCE
+#define TRIFACTOR_TEST_REFERENCE extern template
+#endif
+#ifndef TRIFACTOR_TEST_CALLS
+#define TRIFACTOR_TEST_CALLS extern template
+#endif
+#ifndef TRIFACTOR_TEST_JOBS
+#define TRIFACTOR_TEST_JOBS extern template
+#endif
+#if TRIFACTOR_HAS_F32
+#define TRIFACTOR_TEST_F32(X) X(float)
+#else
+#define TRIFACTOR_TEST_F32(X)
+#endif
+#if TRIFACTOR_HAS_F64
+#define TRIFACTOR_TEST_F64(X) X(double)
+#else
+#define TRIFACTOR_TEST_F64(X)
+#endif
+#if TRIFACTOR_HAS_C32
+#define TRIFACTOR_TEST_C32(X) X(std::complex<float>)
+#else
+#define TRIFACTOR_TEST_C32(X)
+#endif
+#if TRIFACTOR_HAS_C64
+#define TRIFACTOR_TEST_C64(X) X(std::complex<double>)
+#else
+#define TRIFACTOR_TEST_C64(X)
+#endif
+#define TRIFACTOR_TEST_EACH_WIDE(X) X(double) X(std::complex<double>)
+#define TRIFACTOR_TEST_EACH_SCALAR(X) \
+  TRIFACTOR_TEST_F32(X) TRIFACTOR_TEST_F64(X) TRIFACTOR_TEST_C32(X) TRIFACTOR_TEST_C64(X)
+/// The scalars of the build, and the wide ones.
+#define TRIFACTOR_TEST_EACH_MATRIX(X) TRIFACTOR_TEST_F32(X) TRIFACTOR_TEST_C32(X) TRIFACTOR_TEST_EACH_WIDE(X)
+
 namespace trifactor::test {
 
 template <class... Lists>
