@@ -317,11 +317,12 @@ index_t CudaEngine::tile_limit(const Items<T>&) const {
 
 template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
-  // Ragged items above that are worked on several at a time, as far as there are flags.
-  const bool large = A.ragged() && A.rows > tuning.whole && A.rows <= tuning.persistent && multiprocessors_ > 1;
-  const index_t sets = large ? min(index_t(8), (flag_count - 256) / (1 + persistent_flag_count<T>(A.rows))) : 0;
+  // Large ragged items are worked on several at a time, as far as there are flags.
   const index_t list_size = cholesky_list_size(A, tuning);
-  if (A.rows <= tuning.whole || (sets > 0 && list_size > 0)) {
+  const bool large = list_size > 0 && A.rows > min(tuning.whole, cholesky_in_blocks) && A.rows <= tuning.persistent;
+  const index_t most_sets = (flag_count - 256) / (1 + persistent_flag_count<T>(A.rows));
+  const index_t sets = large && multiprocessors_ > 1 ? min(index_t(8), most_sets) : 0;
+  if (A.rows <= tuning.whole || sets > 0) {
     auto list = arena().take<int>(list_size);
     auto entries = arena().take<T>(sets > 0 ? sets * persistent_entry_count<T>(A.rows) : 0);
     if (arena().planning()) return true;

@@ -15,12 +15,13 @@ using namespace core;
 // Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
+inline constexpr index_t cholesky_in_blocks = 512;  // up to this order a ragged item is always worked on by one block
 template <class T>
 struct ListRoom {
   int* list = nullptr;
   int* flags = nullptr;
   LaunchGraphs* graphs = nullptr;
-  T* entries = nullptr;  // for items above `whole`: `sets` times persistent_entry_count
+  T* entries = nullptr;  // for items that the whole device works on: `sets` times persistent_entry_count
   int sets = 0;          // so many of them at a time, each with persistent_flag_count + 1 flags more, and two for all
 };
 template <class T>

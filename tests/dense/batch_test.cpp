@@ -168,8 +168,7 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
                                          {.tuning = std::string("whole=1000 sorted=1000000 ") + rung.tuning});
           expect_right(uplo, A, L);
           const std::string path = rung.path;
-          const bool mixed =
-              kind == Kind::Ragged && ((path == "small" && n > 8) || path == "resident 32" || path == "resident 64");
+          const bool mixed = kind == Kind::Ragged && (path == "resident 32" || path == "resident 64");
           EXPECT_EQ(L.path, mixed ? "mixed" : path);
         }
 }
@@ -205,11 +204,11 @@ TYPED_TEST(Batch, RaggedItemsShareALaunch) {
         const auto A = this->items(Kind::Ragged, count, n);
         const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A);
         expect_right(uplo, A, L);
-        if (on_cuda()) { EXPECT_EQ(L.path, "mixed"); }
+        if (on_cuda()) { EXPECT_EQ(L.path, n > 16 ? "mixed" : "small"); }
       }
 }
 
-// However many of a chunk go alone, in pairs and in fours, each is taken: the numbers of warps are rounded up.
+// However many of a chunk go alone and in fours, each is taken: the numbers of warps are rounded up.
 TYPED_TEST(Batch, RaggedItemsOfEveryMixtureAreTaken) {
   for (Uplo uplo : both_uplos)
     for (index_t large : {12, 20, 40})
@@ -252,7 +251,7 @@ TYPED_TEST(Batch, RaggedItemsFailEachForItself) {
 
 TYPED_TEST(Batch, SortedItemsOfEverySize) {
   Items<TypeParam> A;
-  for (index_t n : {0, 1, 260, 16, 17, 2, 128, 129, 64, 65, 0, 33, 32, 31, 400, 5, 150, 90, 1, 0})
+  for (index_t n : {0, 1, 260, 16, 17, 2, 128, 129, 64, 65, 0, 33, 32, 31, 400, 5, 150, 90, 600, 1, 0})
     for (int i = 0; i < (n > 200 ? 1 : 3); ++i) A.push_back(random_spd<TypeParam>(this->random, n, i));
   for (Uplo uplo : both_uplos)
     for (const char* tuning : {"whole=1000 sorted=1", "whole=1000 sorted=1 resident=64",
@@ -438,17 +437,21 @@ TYPED_TEST(Batch, WhatIsNotFiniteIsFoundAtItsRow) {
 // Above the ladder: a strided batch goes item by item through the persistent grid, others go in steps.
 TYPED_TEST(Batch, ItemsBeyondTheLadder) {
   for (Kind kind : all_kinds)
-    for (Uplo uplo : both_uplos) {
-      SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo));
-      auto A = this->items(kind, 4, 180, 1);
-      A[2](0, 0) = TypeParam(-1);
-      auto L = factor_cholesky(this->q, kind, uplo, A, {.tuning = on_cuda() ? "whole=100" : "whole=100 nb=64"});
-      EXPECT_EQ(L.info[2], A[2].rows > 0 ? 1 : 0);
-      if (on_cuda()) { EXPECT_EQ(L.path, kind == Kind::Strided ? "persistent" : "blocked right"); }
-      for (auto* items : {&A, &L.F}) items->erase(items->begin() + 2);
-      L.info.erase(L.info.begin() + 2);
-      expect_right(uplo, A, L);
-    }
+    for (Uplo uplo : both_uplos)
+      for (const char* tuning : {"whole=100", "whole=100 persistent=0"}) {
+        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << ' ' << tuning);
+        auto A = this->items(kind, 4, 180, 1);
+        A[2](0, 0) = TypeParam(-1);
+        auto L = factor_cholesky(this->q, kind, uplo, A, {.tuning = tuning + std::string(on_cuda() ? "" : " nb=64")});
+        EXPECT_EQ(L.info[2], A[2].rows > 0 ? 1 : 0);
+        const bool in_steps = kind == Kind::Pointers || tuning == std::string("whole=100 persistent=0");
+        if (on_cuda()) {
+          EXPECT_EQ(L.path, in_steps ? "blocked right" : kind == Kind::Strided ? "persistent" : "sorted");
+        }
+        for (auto* items : {&A, &L.F}) items->erase(items->begin() + 2);
+        L.info.erase(L.info.begin() + 2);
+        expect_right(uplo, A, L);
+      }
 }
 
 // So many that a block has several squares of an update.

@@ -85,8 +85,11 @@ template <class T, int most, bool by_rows>
 struct MixedShape {
   static constexpr int small = 4 * SmallShape<T, 8, by_rows>::scratch;  // of a warp
   static constexpr int entries(int n) { return max(TilesShape<T, most>::entries(n), small); }
-  // On a multiprocessor. Sizes up to 64 in double: 74.6 us with 12, 76.3 with 8; up to 32: 19.1 with 24, 20.1 with 20.
-  static constexpr int blocks = !std::is_same_v<T, double> ? TilesShape<T, most>::blocks : most > 4 ? 12 : 24;
+  // On a multiprocessor. Sizes up to 64 in double: 74.6 us with 12, 76.3 with 8; in single 44.4 with 18, 45.8 with 16.
+  // Up to 32 in double: 19.1 with 24, 20.1 with 20; in single 13.4 with any, upper 14.4 with 28, 14.8 with 24.
+  static constexpr int blocks = std::is_same_v<T, double>  ? (most > 4 ? 12 : 24)
+                                : std::is_same_v<T, float> ? (most > 4 ? 18 : 28)
+                                                           : TilesShape<T, most>::blocks;
 };
 
 /// Which items of a chunk are one warp's: those of more than 8 rows go to a warp each, by the number of their tiles,
@@ -172,8 +175,10 @@ struct ItemList {
   int* bounds = nullptr;                       // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
   int* next = nullptr;                         // of rung r: the place that is handed out next
   int* flags = nullptr;
-  int few = 0;            // where there are more items of rung 0, they are of the next one
   int least[rungs] = {};  // rows of the items of a rung
+  // Where there are more than `few` items of rung 0, only those above `larger` are, and none if they are more than
+  // `many`.
+  int few = 0, larger = 0, many = 0;
 
   static constexpr index_t ints(index_t count) { return 2 * count + 2 * rungs + 1; }
   static constexpr index_t flag_count = keys + 3;
@@ -234,7 +239,9 @@ __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList lis
   if (ticket == chunks) {
     // Impossible sizes may look too large for all rungs: the first takes them.
     int bound = begin(ItemList::key(list.least[min(max(lane - 1, 0), ItemList::rungs - 1)] / 8 * 8));
-    if (lane == 0 || (lane == 1 && bound > list.few)) bound = 0;
+    const int larger = begin(ItemList::key(list.larger));
+    if (lane == 1 && bound > list.few) bound = larger <= list.many ? larger : 0;
+    if (lane == 0) bound = 0;
     if (lane == ItemList::rungs) bound = all;
     if (lane <= ItemList::rungs) list.bounds[lane] = bound;
     if (lane < ItemList::rungs) list.next[lane] = bound;
@@ -462,26 +469,30 @@ index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
 
 /// Ragged items, each on the rung of its own size: a launch that lists those of more than 64 rows, one for each rung
 /// that there may be, from the largest on, and one for the items of up to 64 rows. Each begins where the one before
-/// leaves room. The whole device works on items above `whole` if they are few.
+/// leaves room. The whole device works on items above cholesky_in_blocks if they are very few, and on those above
+/// `whole` if they are few.
 template <class T, class... Shapes>
 void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
                    const CholeskyTuning& tuning, const ListRoom<T>& room, ShapeList<Shapes...>) {
   static_assert(sizeof...(Shapes) + 1 <= ItemList::rungs);
-  const bool large = A.rows > tuning.whole;
-  const index_t whole = large ? ItemList::cut(tuning.whole) : A.rows, resident = min(whole, resident_most<T>(tuning));
+  const index_t whole = A.rows > tuning.whole ? ItemList::cut(tuning.whole) : A.rows;
+  const index_t resident = min(whole, resident_most<T>(tuning)), in_blocks = min(whole, cholesky_in_blocks);
+  const bool large = room.sets > 0 && in_blocks < A.rows;
   int below = int(min(resident, index_t(64))), r = 0, steps = 0;
   index_t most[ItemList::rungs + 1] = {A.rows};  // of each rung: the largest order
   const bool few =
       A.count <= 6 * multiprocessors;  // they all run at once: no rung for more blocks, which the host pays
   const auto most_of = [&]<class Shape>(std::type_identity<Shape>) {
     if (few && !std::is_same_v<Shape, typename KernelOf<Shape>::type>) return index_t(below);
-    return min(whole, Shape::kept ? min(resident, index_t(Shape::most)) : whole);
+    return Shape::kept ? min(resident, index_t(Shape::most)) : large ? in_blocks : whole;
   };
   ((most[++r] = most_of(std::type_identity<Shapes>{})), ...);
   while (r < ItemList::rungs) most[++r] = below;
   ItemList list(room.list, A.count, room.flags);
-  // 40 of order 1025 to 1400 in double take 3.7 ms, with a block to each 7.6; 100 of them 8.9 and 9.2.
-  list.few = 3 * multiprocessors / 4;
+  // One of order 1024 in double takes the device 0.13 ms, and a block 2.06, of order 600 0.08 and 0.5. 40 of order 1025
+  // to 1400 take 3.7 ms, with a block to each 7.6; 100 of them 8.9 and 9.2.
+  list.few = multiprocessors / 16, list.many = 3 * multiprocessors / 4;
+  list.larger = whole < A.rows ? int(whole) : std::numeric_limits<int>::max();
   for (int i = 0; i < ItemList::rungs; ++i)
     list.least[i] = most[i + 1] < A.rows ? int(most[i + 1]) + 1 : std::numeric_limits<int>::max();
   LeftWork work[ItemList::rungs];
