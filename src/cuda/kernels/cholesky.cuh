@@ -376,8 +376,8 @@ bool all_in_pairs(const Items<T>& A) {
 template <class T>
 void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A, int* info, index_t first,
                  bool resets) {
-  const auto go = [&](auto kernel, const auto& items, dim3 grid, int threads, std::size_t bytes, auto... more) {
-    launch(stream, kernel, grid, unsigned(threads), bytes, items, more..., info, first, resets);
+  const auto go = [&](auto kernel, const auto& items, dim3 grid, int threads, SharedMemory shared, auto... more) {
+    launch(stream, kernel, grid, unsigned(threads), shared, items, more..., info, first, resets);
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width, false>;
@@ -391,7 +391,7 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
     const std::size_t bytes = TilesShape<T, most>::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
     const auto kernel = A.is_flipped ? cholesky_tiles_kernel<T, most, true> : cholesky_tiles_kernel<T, most, false>;
-    go(kernel, EqualItems<T>(A), grid_for(A.count), 32, bytes);
+    go(kernel, EqualItems<T>(A), grid_for(A.count), 32, tiles_memory<T, most>(bytes));
   };
   const auto left = [&]<class Shape>(Shape) {
     LeftWork work;
@@ -544,7 +544,8 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
   const Rung rung = rung_of<T>(A.rows, tuning);
   if (A.ragged() && (rung == Rung::Resident64 || rung == Rung::Resident32)) {
     with_mixed(A, [&](auto kernel, dim3 grid, std::size_t bytes) {
-      launch(stream, kernel, grid, 32, bytes, A, std::numeric_limits<int>::max(), info, first, resets);
+      const SharedMemory shared = A.is_flipped ? SharedMemory(bytes) : tiles_memory<T, 8>(bytes);
+      launch(stream, kernel, grid, 32, shared, A, std::numeric_limits<int>::max(), info, first, resets);
     });
     return "mixed";
   }

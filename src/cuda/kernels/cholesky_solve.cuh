@@ -238,8 +238,9 @@ void launch_factor_and_solve_one(void* stream, const Items<T>& A, bool flipped, 
     using Shape = TilesShape<T, most>;
     const auto kernel = flipped ? cholesky_solve_tiles_kernel<T, most, ragged, true>
                                 : cholesky_solve_tiles_kernel<T, most, ragged, false>;
-    launch(stream, kernel, grid_for(B.count), 32, std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T),
-           SmallItems<T, ragged>(A), SmallItems<T, ragged>(B), info);
+    const std::size_t bytes = std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T);
+    launch(stream, kernel, grid_for(B.count), 32, tiles_memory<T, most>(bytes), SmallItems<T, ragged>(A),
+           SmallItems<T, ragged>(B), info);
   };
   const auto go = [&](auto ragged) {
     using std::integral_constant;

@@ -4,6 +4,7 @@
 
 #include <cuda/kernels/async.cuh>
 #include <cuda/kernels/columns.cuh>
+#include <cuda/kernels/launch.cuh>
 #include <cuda/kernels/resident.cuh>
 
 namespace trifactor::cuda {
@@ -446,6 +447,11 @@ struct TilesShape {
   // On a multiprocessor, as many as were fastest.
   static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 12 : 20) : 8;
 };
+
+template <class T, int most>
+SharedMemory tiles_memory(std::size_t bytes) {
+  return std::is_same_v<T, double> ? beside_cache(TilesShape<T, most>::blocks, bytes) : SharedMemory(bytes);
+}
 
 /// Factors A from the left by panels of eight columns. Returns 0 or the failed column + 1. By one warp; `most` rows of
 /// tiles. scratch: ColumnScratch<T, 8>::size entries. With `solves`, what RightSide::backward wants is left.
