@@ -83,45 +83,43 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
 
 template <class T, int most, bool by_rows>
 struct MixedShape {
-  static constexpr int small = 4 * SmallShape<T, 8, by_rows>::scratch;  // of a warp
+  static constexpr int small =
+      max(most > 4 ? 0 : 2 * SmallShape<T, 16, by_rows>::scratch, 4 * SmallShape<T, 8, by_rows>::scratch);  // of a warp
   static constexpr int entries(int n) { return max(TilesShape<T, most>::entries(n), small); }
   // On a multiprocessor. Sizes up to 64 in double: 74.6 us with 12, 76.3 with 8; in single 44.4 with 18, 45.8 with 16.
-  // Up to 32 in double: 19.1 with 24, 20.1 with 20; in single 13.4 with any, upper 14.4 with 28, 14.8 with 24.
-  static constexpr int blocks = std::is_same_v<T, double>  ? (most > 4 ? 12 : 24)
-                                : std::is_same_v<T, float> ? (most > 4 ? 18 : 28)
-                                                           : TilesShape<T, most>::blocks;
+  static constexpr int blocks = std::is_same_v<T, float> && most > 4 ? 18 : TilesShape<T, most>::blocks;
 };
 
-/// Which items of a chunk are one warp's: those of more than 8 rows go to a warp each, by the number of their tiles,
-/// the largest first, then the others by fours.
+/// Which items of a chunk are one warp's: large ones go to a warp each, by the number of their tiles, the largest
+/// first, then, in kernels for up to 32 rows, those of 9 to 16 by twos, then the smallest by fours.
 template <int most>
 struct MixedTurn {
+  static constexpr bool in_pairs = most == 4;
   unsigned lanes = 0;  // that have the items
-  bool alone;
+  bool alone, paired;
 
   __device__ __forceinline__ MixedTurn(bool here, int n, int rank) {
     const unsigned below = (1u << threadIdx.x % 32) - 1;
     int turn = -1, taken = 0;  // whose the lane's item is; turns before
-#pragma unroll
-    for (int tiles = most; tiles > 1; --tiles) {
-      const bool own = here && n > 8 * tiles - 8 && (tiles == most || n <= 8 * tiles);
+    const auto take = [&](bool own, int together) TF_INLINE_LAMBDA {
       const unsigned all = __ballot_sync(~0u, own);
-      if (own) turn = taken + __popc(all & below);
-      taken += __popc(all);
-    }
-    alone = rank < taken;
-    const bool own = here && n <= 8;
-    const unsigned all = __ballot_sync(~0u, own);
-    if (own) turn = taken + __popc(all & below) / 4;
+      if (own) turn = taken + __popc(all & below) / together;
+      taken += (__popc(all) + together - 1) / together;
+      return rank < taken;
+    };
+#pragma unroll
+    for (int tiles = most; tiles > (in_pairs ? 2 : 1); --tiles)
+      alone = take(here && n > 8 * tiles - 8 && (tiles == most || n <= 8 * tiles), 1);
+    paired = in_pairs && take(here && n > 8 && n <= 16, 2);
+    take(here && n <= 8, 4);
     lanes = __ballot_sync(~0u, turn == rank);
   }
 };
 
-/// Up to four items, of up to 8 rows.
-template <class T, bool by_rows>
-__device__ __forceinline__ void factor_four(const Chunk<T>& chunk, unsigned lanes, T* shared, int* info, index_t first,
-                                            bool resets) {
-  constexpr int width = 8;
+/// Items of up to `width` rows that share a warp.
+template <class T, int width, bool by_rows>
+__device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned lanes, T* shared, int* info,
+                                                index_t first, bool resets) {
   const int lane = int(threadIdx.x % 32), group = lane / width;
   unsigned rest = lanes;
 #pragma unroll
@@ -158,8 +156,11 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
     const int failed = own ? factor_tiles<most, by_rows, false>(afresh(a), store, scratch, {}) : 0;
     __syncwarp();  // everyone has read info
     if (threadIdx.x == 0) report(info, chunk.first + from, resets, first, own, failed);
+  } else if (turn.lanes != 0 && turn.paired) {
+    if constexpr (MixedTurn<most>::in_pairs)
+      factor_together<T, 16, by_rows>(chunk, turn.lanes, shared, info, first, resets);
   } else if (turn.lanes != 0) {
-    factor_four<T, by_rows>(chunk, turn.lanes, shared, info, first, resets);
+    factor_together<T, 8, by_rows>(chunk, turn.lanes, shared, info, first, resets);
   }
   if (place == 0) end_after_last();
 }
