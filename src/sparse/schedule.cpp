@@ -162,8 +162,8 @@ void place_updates(const Plan& plan, const Relatives& tree, Schedule& schedule) 
 }
 
 /// Deals the branches with these roots out to the threads and places all update matrices.
-void take_cut(const Plan& plan, const Relatives& tree, const std::vector<index_t>& roots, const core::SparseTuning& tuning,
-              Schedule& schedule) {
+void take_cut(const Plan& plan, const Relatives& tree, const std::vector<index_t>& roots,
+              const core::SparseTuning& tuning, Schedule& schedule) {
   const int threads = schedule.threads;
   schedule.branches.clear();
   schedule.top.clear();

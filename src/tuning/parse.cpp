@@ -34,8 +34,10 @@ std::string listed(const Names& names) {
   std::string list;
   for (const auto& name : names) {
     if (!list.empty()) list += ", ";
-    if constexpr (requires { name.name; }) list += name.name;
-    else list += name;
+    if constexpr (requires { name.name; })
+      list += name.name;
+    else
+      list += name;
   }
   return list;
 }
@@ -54,8 +56,8 @@ void parse_condition(Row& row, std::string_view word, std::string_view where) {
   const auto name = word.substr(0, at), rest = word.substr(at);
   const auto sign = std::find_if(std::begin(signs), std::end(signs), [&](auto s) { return rest.starts_with(s); });
   if ((name != "n" && name != "count") || sign == std::end(signs))
-    fail(where, in_quotes(word), " is no condition; the rule is n or count, then <=, <, >=, > or =, then a whole number,",
-         " without blanks");
+    fail(where, in_quotes(word),
+         " is no condition; the rule is n or count, then <=, <, >=, > or =, then a whole number,", " without blanks");
   const auto bound = whole_number(rest.substr(sign->size()));
   if (!bound || *bound < 0 || *bound == std::numeric_limits<index_t>::max())  // so that bound + 1 is a number
     fail(where, in_quotes(word), " must compare with a whole number from 0 to 2^63 - 2");
@@ -77,7 +79,8 @@ Row parse_row(std::string_view line, std::string_view file, index_t number) {
   line = line.substr(0, line.find('#'));
   const auto colon = line.find(':');
   if (colon == line.npos)
-    fail(where, in_quotes(row.text), " has no colon; the rule is: architecture operation scalar conditions : field=value");
+    fail(where, in_quotes(row.text),
+         " has no colon; the rule is: architecture operation scalar conditions : field=value");
   auto head = line.substr(0, colon), tail = line.substr(colon + 1);
 
   row.architecture = next_word(head);
@@ -88,7 +91,8 @@ Row parse_row(std::string_view line, std::string_view file, index_t number) {
   const auto known = operations();
   const auto found =
       std::find_if(known.begin(), known.end(), [&](const Operation& o) { return o.name == operation_name; });
-  if (found == known.end()) fail(where, in_quotes(operation_name), " is no operation; the operations are ", listed(known));
+  if (found == known.end())
+    fail(where, in_quotes(operation_name), " is no operation; the operations are ", listed(known));
   row.operation = &*found;
   if (std::find(std::begin(scalars), std::end(scalars), row.scalar) == std::end(scalars))
     fail(where, in_quotes(row.scalar), " is no scalar; the scalars are ", listed(scalars));

@@ -152,7 +152,7 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
       for (const Rung& rung : rungs)
-        for (index_t n : {1,  2,  3,  4,  5,  7,   8,   9,   15,  16,  17,  24,  31,  32,  33,  40,  48, 63,
+        for (index_t n : {1,  2,  3,   4,   5,   7,   8,   9,   15,  16,  17,  24,  31,  32,  33,  40,  48, 63,
                           64, 65, 100, 127, 128, 129, 160, 200, 256, 257, 300, 321, 384, 385, 449, 500, 512}) {
           const index_t next = rung.path == std::string("resident 64")    ? 33
                                : rung.path == std::string("resident 128") ? 65
@@ -281,11 +281,20 @@ TYPED_TEST(Batch, LargeItemsOfARaggedBatch) {
     const auto result = factor_cholesky(this->q, Kind::Ragged, uplo, A, options);
     for (std::size_t i = 0; i < A.size(); ++i) {
       EXPECT_EQ(result.info[i], bad[i] + 1) << "item " << i << " of order " << A[i].rows;
-      if (bad[i] < 0) {
-        EXPECT_TRUE(same_bits(result.F[i], good.F[i])) << "item " << i;
-      }
+      if (bad[i] < 0) { EXPECT_TRUE(same_bits(result.F[i], good.F[i])) << "item " << i; }
     }
   }
+}
+
+// So many of them that blocks take them after all, up to `whole` and above.
+TYPED_TEST(Batch, ManyLargeItemsOfARaggedBatch) {
+  const index_t large = on_cuda() ? 530 : 70, many = on_cuda() ? 12 : 3;
+  Items<TypeParam> A;
+  for (index_t i = 0; i < 2 * many; ++i)
+    A.push_back(random_spd<TypeParam>(this->random, i % 2 ? large + i : 10 * i, i % 3));
+  for (Uplo uplo : both_uplos)
+    for (const char* tuning : {"whole=1000 sorted=1", "whole=32 sorted=1"})
+      expect_right(uplo, A, factor_cholesky(this->q, Kind::Ragged, uplo, A, {.tuning = tuning}));
 }
 
 // Many chunks of 32 count and list together, and leave everything as it was before.

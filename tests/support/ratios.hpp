@@ -100,9 +100,9 @@ double log_tolerance(const HostMatrix<T>& F) {
   return 10 * std::sqrt(double(F.cols + 1)) * size * eps<T>;
 }
 
-#define TRIFACTOR_TEST_INSTANCES(T)                                                                                \
-  TRIFACTOR_TEST_REFERENCE double cholesky_ratio(const HostMatrix<T>&, const HostMatrix<T>&, Uplo);                \
-  TRIFACTOR_TEST_REFERENCE double lu_ratio(const HostMatrix<T>&, const HostMatrix<T>&, const std::vector<int>&);   \
+#define TRIFACTOR_TEST_INSTANCES(T)                                                                                  \
+  TRIFACTOR_TEST_REFERENCE double cholesky_ratio(const HostMatrix<T>&, const HostMatrix<T>&, Uplo);                  \
+  TRIFACTOR_TEST_REFERENCE double lu_ratio(const HostMatrix<T>&, const HostMatrix<T>&, const std::vector<int>&);     \
   TRIFACTOR_TEST_REFERENCE double solve_ratio(Op, const HostMatrix<T>&, const HostMatrix<T>&, const HostMatrix<T>&); \
   TRIFACTOR_TEST_REFERENCE double inverse_ratio(const HostMatrix<T>&, const HostMatrix<T>&);
 TRIFACTOR_TEST_EACH_SCALAR(TRIFACTOR_TEST_INSTANCES)

@@ -19,8 +19,14 @@ struct EqualItems {
   int rows, cols;
 
   explicit EqualItems(const Items<T>& A)
-      : base(A.base), pointers(A.pointers), stride(A.stride), row_stride(A.is_flipped ? A.ld : 1),
-        col_stride(A.is_flipped ? 1 : A.ld), count(A.count), rows(int(A.rows)), cols(int(A.cols)) {
+      : base(A.base),
+        pointers(A.pointers),
+        stride(A.stride),
+        row_stride(A.is_flipped ? A.ld : 1),
+        col_stride(A.is_flipped ? 1 : A.ld),
+        count(A.count),
+        rows(int(A.rows)),
+        cols(int(A.cols)) {
     if (rows > 0 && cols > 0) offset = A.row0 * row_stride + A.col0 * col_stride;
     if (!pointers) base += offset;
   }
@@ -91,8 +97,8 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   constexpr int top = by_rows && width > 8 ? 8 : 0;
   const int column = row % 8, lower = row / 8 * 4;                                               // there
   const auto rows_below = [](int c, int end) { return c < end ? (1u << end) - (1u << c) : 0; };  // a bit for each
-  // Of up to four rows an upper triangle is read as it lies, since a row is a sector: 4.2 us in place of 4.4 at order 4.
-  // At order 8 that takes 6.1 in place of 5.9.
+  // Of up to four rows an upper triangle is read as it lies, since a row is a sector: 4.2 us in place of 4.4 at
+  // order 4. At order 8 that takes 6.1 in place of 5.9.
   constexpr bool turned = by_rows && width > 4;
   if constexpr (!turned) {
     const int last = row < n ? row : -1;  // column
