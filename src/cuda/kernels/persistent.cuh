@@ -413,10 +413,8 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
   extern __shared__ __align__(1024) unsigned char raw[];
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
   __shared__ bool is_last;
+  let_next_start();
   const int end = large.bounds[1] - large.bounds[0];
-  // Where there is nothing to do the next launch finds all multiprocessors free, and its largest items go to one each. If
-  // it began as soon as one is free, they would meet there.
-  if (end > 0) let_next_start();
   int *const tickets = large.flags, *const finished = tickets + 1, *const done = tickets + 2;
   const auto count = [&](int* counter, int all) {  // whether this block is the last of so many
     __syncthreads();                               // it is done with what it waits for and tells
