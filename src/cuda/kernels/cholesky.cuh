@@ -481,10 +481,10 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   const bool large = room.sets > 0 && in_blocks < A.rows;
   int below = int(min(resident, index_t(64))), r = 0, steps = 0;
   index_t most[ItemList::rungs + 1] = {A.rows};  // of each rung: the largest order
-  const bool few =
-      A.count <= 6 * multiprocessors;  // they all run at once: no rung for more blocks, which the host pays
+  // Then a rung that only brings more blocks gains nothing, and the host pays for its launch.
+  const bool all_at_once = A.count <= 6 * multiprocessors;
   const auto most_of = [&]<class Shape>(std::type_identity<Shape>) {
-    if (few && !std::is_same_v<Shape, typename KernelOf<Shape>::type>) return index_t(below);
+    if (all_at_once && !std::is_same_v<Shape, typename KernelOf<Shape>::type>) return index_t(below);
     return Shape::kept ? min(resident, index_t(Shape::most)) : large ? in_blocks : whole;
   };
   ((most[++r] = most_of(std::type_identity<Shapes>{})), ...);

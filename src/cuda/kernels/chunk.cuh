@@ -14,7 +14,6 @@ struct RaggedItem {
   T* data;
   int n, ld;  // n: 0 where the sizes are impossible
 
-  RaggedItem() = default;
   /// As Items::item, but with all loads at once, since everything else waits for them.
   __device__ __forceinline__ RaggedItem(const Items<T>& A, index_t b) {
     own_rows = A.item_rows[b];

@@ -49,7 +49,7 @@ inline const GrantedKernel& granted(const void* kernel) {
 /// -1, as blocks want it.
 struct SharedMemory {
   std::size_t bytes;
-  int percent = -1;
+  int percent;
   SharedMemory(std::size_t b, int p = -1) : bytes(b), percent(p) {}
 };
 /// For items that are copied through the first-level cache entry by entry, `blocks` of them on a multiprocessor. Where

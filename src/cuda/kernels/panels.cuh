@@ -448,6 +448,7 @@ struct TilesShape {
   static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 12 : 20) : 8;
 };
 
+/// In the other scalars that gains nothing.
 template <class T, int most>
 SharedMemory tiles_memory(std::size_t bytes) {
   return std::is_same_v<T, double> ? beside_cache(TilesShape<T, most>::blocks, bytes) : SharedMemory(bytes);

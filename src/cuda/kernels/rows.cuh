@@ -35,16 +35,12 @@ struct EqualItems {
 template <class T, bool ragged>
 using SmallItems = std::conditional_t<ragged, Items<T>, EqualItems<T>>;
 
-/// Whether there is an item b that is to be factored, see wanted. For items of one size without a branch.
+/// Whether there is an item b that is to be factored, see wanted. Without a branch.
 template <class T>
 __device__ __forceinline__ bool wanted_inside(const EqualItems<T>& A, index_t b, const int* info, bool resets) {
   bool own = b < A.count;
   if (!resets) own = own && info[b] == 0;
   return own;
-}
-template <class T>
-__device__ __forceinline__ bool wanted_inside(const Items<T>& A, index_t b, const int* info, bool resets) {
-  return b < A.count && wanted(A, b, info, resets);
 }
 /// Item b, or an empty one. by_rows: neighbours in memory lie along a row.
 template <bool by_rows, class T>
