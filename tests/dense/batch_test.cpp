@@ -208,7 +208,7 @@ TYPED_TEST(Batch, RaggedItemsShareALaunch) {
       }
 }
 
-// However many of a chunk go alone and in fours, each is taken: the numbers of warps are rounded up.
+// However many of a chunk go alone, in pairs and in fours, each is taken: the numbers of warps are rounded up.
 TYPED_TEST(Batch, RaggedItemsOfEveryMixtureAreTaken) {
   for (Uplo uplo : both_uplos)
     for (index_t large : {12, 20, 40})
@@ -286,7 +286,7 @@ TYPED_TEST(Batch, LargeItemsOfARaggedBatch) {
   }
 }
 
-// So many of them that blocks take them after all, up to `whole` and above.
+// So many above 512 that up to `whole` each is a block's; above `whole` the device still takes them.
 TYPED_TEST(Batch, ManyLargeItemsOfARaggedBatch) {
   const index_t large = on_cuda() ? 530 : 70, many = on_cuda() ? 12 : 3;
   Items<TypeParam> A;
@@ -443,7 +443,8 @@ TYPED_TEST(Batch, WhatIsNotFiniteIsFoundAtItsRow) {
       }
 }
 
-// Above the ladder: a strided batch goes item by item through the persistent grid, others go in steps.
+// Above the ladder: a strided batch goes item by item through the persistent grid, ragged ones a few at a time; pointers,
+// and all without that grid, go in steps.
 TYPED_TEST(Batch, ItemsBeyondTheLadder) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
