@@ -273,6 +273,16 @@ class CallAgain {
   DeviceArray<int> pivots_, info_;
 };
 
+/// Both are new: launched once, then replayed. Returns what the first made.
+template <class T>
+Called<T> expect_replayed_by_turns(CallAgain<T>& first, CallAgain<T>& second) {
+  const Called<T> one = first.run(), two = second.run();
+  const index_t replays = testing::replay_count();
+  for (int turn = 0; turn < 3; ++turn) first.run().expect_same_bits(one), second.run().expect_same_bits(two);
+  EXPECT_EQ(testing::replay_count(), replays + 6);
+  return one;
+}
+
 TYPED_TEST(Graph, ReplaysAreTheLaunchesBitByBit) {
   using T = TypeParam;
   for (Call call : all_calls)
@@ -298,10 +308,7 @@ TYPED_TEST(Graph, CallsThatTakeTurnsAreReplayedAndOldOnesForgotten) {
   Queue q = Queue::cuda();
   CallAgain<T> first(q, this->random, Call::Lu, Kind::Pointers, 150, 2),
       second(q, this->random, Call::Lu, Kind::Pointers, 150, 2);
-  const Called<T> one = first.run(), two = second.run();
-  const index_t replays = testing::replay_count();
-  for (int turn = 0; turn < 3; ++turn) first.run().expect_same_bits(one), second.run().expect_same_bits(two);
-  EXPECT_EQ(testing::replay_count(), replays + 6);
+  const Called<T> one = expect_replayed_by_turns(first, second);
   for (index_t n = 1; n <= others; ++n) {
     CallAgain<T> small(q, this->random, Call::Cholesky, Kind::Strided, n, 1);
     const Called<T> launched = small.run();
@@ -318,10 +325,7 @@ TYPED_TEST(Graph, QueuesReplayEachItsOwnCalls) {
   Queue q = Queue::cuda(), legacy = Queue::wrap_cuda_stream(nullptr, 0);
   CallAgain<T> first(q, this->random, Call::LuFactorSolve, Kind::Ragged, 150, 3),
       second(legacy, this->random, Call::LuFactorSolve, Kind::Ragged, 150, 3);
-  const Called<T> one = first.run(), two = second.run();
-  const index_t replays = testing::replay_count();
-  for (int turn = 0; turn < 3; ++turn) first.run().expect_same_bits(one), second.run().expect_same_bits(two);
-  EXPECT_EQ(testing::replay_count(), replays + 6);
+  expect_replayed_by_turns(first, second);
 }
 
 TYPED_TEST(Graph, ThreadsReplayEachTheirOwnCalls) {
