@@ -21,9 +21,8 @@ if(TRIFACTOR_SANITIZE)
 endif()
 
 # unity_group(target name source...): these files of the target are compiled as one. Headers are read and templates are
-# instantiated once, which is half the time of short files:
-# 150 core seconds less in a build. So a name in an unnamed namespace is used once in a group, and a macro of a .cpp ends
-# with #undef.
+# instantiated once, which is much of the time of short files: 100 core seconds less in a build. So a name in an unnamed
+# namespace is used once in a group, and a macro of a .cpp ends with #undef.
 function(unity_group target name)
   if(TRIFACTOR_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

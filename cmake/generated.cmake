@@ -22,7 +22,7 @@ add_custom_target(commit_header
   BYPRODUCTS ${generated}/commit.hpp COMMENT "" VERBATIM)
 
 # One .cu for each operation and scalar. An operation is a .cuh in src/cuda/kernels that defines
-# TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers there are what operations share. A .cu takes five seconds for its
+# TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers there are what operations share. A .cu takes three seconds for its
 # headers alone, so operations that are short to compile have one for all scalars, and others one for both of a kind.
 set(short_operations entries fronts lu lu_resident lu_rows trsm update)
 set(paired_operations inverted sweep)
