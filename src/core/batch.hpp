@@ -113,6 +113,20 @@ Pivots<I> pivots_of(const Items<T>& A, I* data) {
   return {data, min(A.stored_rows, A.stored_cols), A.item_rows, A.item_cols, 0};
 }
 
+/// Numbers beside the items of a batch: pivots, info. Data may be null.
+template <class I>
+struct Array {
+  I* data = nullptr;
+  index_t size = 0;
+  bool operator==(const Array&) const = default;
+};
+
+/// The pivots of all matrices A, one item after the other.
+template <class T, class I>
+Array<I> all_pivots(const Items<T>& A, I* data) {
+  return {data, A.count * min(A.stored_rows, A.stored_cols)};
+}
+
 /// Items of one matrix.
 template <class T>
 Items<T> one_matrix(T* data, index_t rows, index_t cols, index_t ld) {

@@ -80,9 +80,9 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.fork();
   e.join();
 
-  // run(), which enqueues operations that follow from these arguments alone: replayed(run, arguments...). An engine that
-  // can enqueues what a call with the same arguments did, all at once.
-  e.replayed([] {}, A, info, k);
+  // run(arguments...), which enqueues operations that follow from these alone: replayed(run, arguments...). An engine that
+  // can enqueues what such a call did, all at once, whatever the addresses: those of items, and in Arrays.
+  e.replayed([](Items<T>, Array<int>, index_t) {}, A, Array<int>{}, k);
 
   // info[b] = 0, or -1 where a ragged item's sizes are impossible (or not square, when `flag` asks for square).
   e.reset_info(A, flag, info);

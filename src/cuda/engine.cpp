@@ -235,60 +235,6 @@ void CudaEngine::join() {
   check(cudaStreamWaitEvent(as_stream(stream_), as_event(side_->event_)), "cudaStreamWaitEvent");
 }
 
-void CudaEngine::replay(RecordedCall& call, const std::function<void()>& run) {
-  using enum RecordedCall::State;
-  struct Inside {
-    bool& flag;
-    explicit Inside(bool& f) : flag(f) { flag = true; }
-    ~Inside() { flag = false; }
-  } inside(in_replay_);
-  const void* scratch = arena().top();
-  if (call.state == Met || (call.state == Recorded && call.scratch != scratch)) {
-    call.state = record(call, run) ? Recorded : Refused;
-    call.scratch = scratch;
-  }
-  if (call.state != Recorded) {
-    run();
-    if (call.state == New) call.state = Met;
-    return;
-  }
-  check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(call.executable), as_stream(stream_)), "cudaGraphLaunch");
-  set_path(call.path.kind, call.path.detail);
-  count_replay();
-}
-
-/// Captures what run() launches, from a stream of its own: the caller's may be one that cannot be captured, or that
-/// others use meanwhile. False where there is no graph of it; what is wrong then shows when it is launched.
-bool CudaEngine::record(RecordedCall& call, const std::function<void()>& run) {
-  constexpr std::size_t most = 4096;  // launches; where there are more, they take longer than the host needs for them
-  if (!recorder_) {
-    int priority = 0;
-    check(cudaStreamGetPriority(as_stream(stream_), &priority), "cudaStreamGetPriority");
-    cudaStream_t s = nullptr;
-    check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority), "cudaStreamCreate");
-    recorder_ = s;
-  }
-  if (call.executable) cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(std::exchange(call.executable, nullptr)));
-  void* const own = stream_;
-  bool good = true;
-  try {
-    use_stream(recorder_);
-    check(cudaStreamBeginCapture(as_stream(recorder_), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    run();
-  } catch (...) { good = false; }
-  cudaGraph_t graph = nullptr;
-  good = cudaStreamEndCapture(as_stream(recorder_), &graph) == cudaSuccess && good;
-  use_stream(own);
-  std::size_t launches = 0;
-  good = good && cudaGraphGetNodes(graph, nullptr, &launches) == cudaSuccess && launches <= most;
-  cudaGraphExec_t executable = nullptr;
-  good = good && cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority) == cudaSuccess;
-  if (graph) cudaGraphDestroy(graph);
-  if (!good) cudaGetLastError();  // it was told
-  call.executable = executable, call.path = path();
-  return good;
-}
-
 template <class T>
 void CudaEngine::reset_info(Items<T> A, bool square, int* info) {
   if (arena().planning() || A.count == 0) return;
@@ -337,7 +283,7 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   };
   set_path("persistent");
   if (A.count == 1) return one(0), true;
-  replayed(
+  replayed_here(
       [&] {
         for (index_t b = 0; b < A.count; ++b) one(b);
       },

@@ -5,6 +5,7 @@
 #include <core/engine.hpp>
 #include <core/trace.hpp>
 #include <cuda/graphs.hpp>
+#include <cuda/recorded.hpp>
 #include <trifactor/info.hpp>
 
 #include <functional>
@@ -60,12 +61,20 @@ class CudaEngine {
   CudaEngine& side() { return *side_; }
   void fork();
   void join();
-  /// A call of the main lane is one graph from the third time on; see RecordedCall. Launch by launch where the caller
-  /// captures, where somebody records a trace, and inside of another one.
+  /// A call of the main lane is one graph from the second time on, wherever its arguments lie; see RecordedCall and
+  /// MovedArguments. Launch by launch where the caller captures, where somebody records a trace, and inside of another one.
   template <class Run, class... A>
   void replayed(const Run& run, const A&... arguments) {
-    if (main_ != this || in_replay_ || arena().planning() || trace() || capturing()) return run();
-    replay(calls_.find(CallKey<Run, A...>{{arguments...}}), std::cref(run));
+    if (main_ != this || in_replay_) return run(arguments...);
+    const InReplay inside(in_replay_);
+    MovedArguments moved(arena(), arguments...);
+    if (arena().planning() || trace() || capturing()) return run(arguments...);
+    RecordedCall& here = calls_.find(CallKey<Run, A...>{{arguments...}});
+    const auto run_here = [&] { run(arguments...); };
+    if (!moved.possible()) return replay(here, std::cref(run_here));
+    const std::tuple<A...> there{moved(arguments)...};
+    const auto run_there = [&] { std::apply(run, there); };
+    replay(here, std::cref(run_here), &moved_calls_.find(CallKey<Run, A...>{there}), std::cref(run_there), &moved);
   }
 
   template <class T>
@@ -186,7 +195,21 @@ class CudaEngine {
   template <class T>
   void cholesky_persistent(Items<T> A, int band, bool resets, int* info, index_t first);
   explicit CudaEngine(CudaEngine& main);  // its side lane
-  void replay(RecordedCall&, const std::function<void()>& run);
+  struct InReplay {
+    bool& flag;
+    explicit InReplay(bool& f) : flag(f) { flag = true; }
+    InReplay(const InReplay&) = delete;
+    ~InReplay() { flag = false; }
+  };
+  /// A call whose launches follow from the addresses themselves.
+  template <class Run, class... A>
+  void replayed_here(const Run& run, const A&... arguments) {
+    if (main_ != this || in_replay_ || arena().planning() || trace() || capturing()) return run();
+    const InReplay inside(in_replay_);
+    replay(calls_.find(CallKey<Run, A...>{{arguments...}}), std::cref(run));
+  }
+  void replay(RecordedCall& here, const std::function<void()>& run, RecordedCall* anywhere = nullptr,
+              const std::function<void()>& run_moved = {}, MovedArguments* moved = nullptr);
   bool record(RecordedCall&, const std::function<void()>& run);
   void use_stream(void* stream);
   void open_lane(void* borrowed_stream, bool borrowed);
@@ -203,8 +226,8 @@ class CudaEngine {
   void* blas_workspace_ = nullptr;
   void* flags_ = nullptr;             // of persistent kernels: zero between launches
   LaunchGraphs graphs_;
-  RecordedCalls calls_;       // of the main lane
-  void* recorder_ = nullptr;  // of the main lane: the stream that calls are captured from
+  RecordedCalls calls_, moved_calls_;  // of the main lane, as are these two:
+  void* recorder_ = nullptr;           // the stream that calls are captured from
   bool in_replay_ = false;
   Arena arena_, pinned_;              // of the main lane
   std::unique_ptr<CudaEngine> side_;  // of the main lane

@@ -49,10 +49,12 @@ void add_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to, [[may
 #endif
 }
 
-void launch(cudaStream_t stream, LaunchStep& step) {
+}  // namespace
+
+void enqueue(void* stream, LaunchStep& step) {
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(step.grid[0], step.grid[1]), config.blockDim = dim3(step.threads);
-  config.dynamicSmemBytes = step.bytes, config.stream = stream;
+  config.dynamicSmemBytes = step.bytes, config.stream = static_cast<cudaStream_t>(stream);
   cudaLaunchAttribute overlap{};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
@@ -60,7 +62,26 @@ void launch(cudaStream_t stream, LaunchStep& step) {
   check(cudaLaunchKernelExC(&config, step.kernel, step.arguments), "kernel launch");
 }
 
-}  // namespace
+void* enqueue_captured(void* stream, LaunchStep& step) {
+  enqueue(stream, step);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t* last = nullptr;
+  std::size_t count = 0;
+  const auto s = static_cast<cudaStream_t>(stream);
+#if CUDART_VERSION >= 13000
+  check(cudaStreamGetCaptureInfo(s, &status, nullptr, nullptr, &last, nullptr, &count), "cudaStreamGetCaptureInfo");
+#else
+  check(cudaStreamGetCaptureInfo_v2(s, &status, nullptr, nullptr, &last, &count), "cudaStreamGetCaptureInfo");
+#endif
+  return count == 1 ? last[0] : nullptr;
+}
+
+void set_arguments(void* executable_graph, void* node, LaunchStep& step) {
+  const cudaKernelNodeParams p = parameters(step);
+  check(cudaGraphExecKernelNodeSetParams(static_cast<cudaGraphExec_t>(executable_graph),
+                                         static_cast<cudaGraphNode_t>(node), &p),
+        "cudaGraphExecKernelNodeSetParams");
+}
 
 void LaunchGraphs::Graph::make(std::span<LaunchStep> steps) {
   check(cudaGraphCreate(&graph, 0), "cudaGraphCreate");
@@ -74,10 +95,6 @@ void LaunchGraphs::Graph::make(std::span<LaunchStep> steps) {
   check(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
 }
 
-RecordedCall::~RecordedCall() {
-  if (executable) cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(executable));
-}
-
 LaunchGraphs::LaunchGraphs() = default;
 LaunchGraphs::~LaunchGraphs() = default;
 
@@ -86,7 +103,7 @@ void LaunchGraphs::enqueue(void* stream, std::span<LaunchStep> steps) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(s, &capture), "cudaStreamIsCapturing");
   if (capture != cudaStreamCaptureStatusNone) {
-    for (LaunchStep& step : steps) launch(s, step);
+    for (LaunchStep& step : steps) trifactor::cuda::enqueue(s, step);
     return;
   }
   auto known = std::find_if(graphs_.begin(), graphs_.end(), [&](const auto& g) { return g->is_of(steps); });
@@ -95,11 +112,7 @@ void LaunchGraphs::enqueue(void* stream, std::span<LaunchStep> steps) {
     graph->make(steps);
     known = graphs_.insert(known, std::move(graph));
   } else {
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const cudaKernelNodeParams p = parameters(steps[i]);
-      check(cudaGraphExecKernelNodeSetParams((*known)->executable, (*known)->nodes[i], &p),
-            "cudaGraphExecKernelNodeSetParams");
-    }
+    for (std::size_t i = 0; i < steps.size(); ++i) set_arguments((*known)->executable, (*known)->nodes[i], steps[i]);
   }
   check(cudaGraphLaunch((*known)->executable, s), "cudaGraphLaunch");
 }

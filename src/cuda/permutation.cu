@@ -1,5 +1,7 @@
-// Kernels without a scalar: the permutation that interchanges make, what became of another try, and a pause.
+// Kernels without a scalar: the permutation that interchanges make, what became of another try, arguments that are moved, and
+// a pause.
 #include <cuda/kernels/launch.cuh>
+#include <cuda/recorded.hpp>
 
 namespace trifactor::cuda {
 
@@ -41,6 +43,13 @@ __global__ void take_retry_kernel(index_t count, const int* retry, int* info) {
     if (retry[b] != not_tried) info[b] = retry[b];
 }
 
+__global__ void copy_arguments_kernel(ArgumentCopies all) {
+  const ArgumentCopy c = all.copy[blockIdx.y];
+  for (index_t i = index_t(blockIdx.x) * blockDim.x + threadIdx.x; i < c.count; i += index_t(gridDim.x) * blockDim.x)
+    if (c.step >= 0) static_cast<const char**>(c.to)[i] = static_cast<const char*>(c.from) + i * c.step;
+    else static_cast<int*>(c.to)[i] = static_cast<const int*>(c.from)[i];
+}
+
 __global__ void pause_kernel(int nanoseconds) {
   const auto now = [] {
     unsigned long long t;
@@ -54,6 +63,18 @@ __global__ void pause_kernel(int nanoseconds) {
 }  // namespace
 
 void launch_pause(void* stream, int nanoseconds) { launch(stream, pause_kernel, 1, 1, 0, nanoseconds); }
+
+LaunchStep copy_arguments_step(ArgumentCopies& all) {
+  constexpr index_t threads = 256, most = 528;  // blocks
+  index_t longest = 1;
+  for (int i = 0; i < all.count; ++i) longest = max(longest, all.copy[i].count);
+  return {reinterpret_cast<const void*>(copy_arguments_kernel),
+          {unsigned(min(ceil_div(longest, threads), most)), unsigned(all.count)},
+          unsigned(threads),
+          0,
+          false,
+          {&all}};
+}
 
 void launch_take_retry(void* stream, index_t count, const int* retry, int* info) {
   constexpr unsigned threads = 256;

@@ -166,8 +166,10 @@ void CudaEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   if (arena().planning() || C.rows == 0 || C.cols == 0 || C.count == 0 || A.items.cols == 0) return;
   const Traced traced(*this, "gemm", C.rows, C.cols, A.items.cols);
   const GemmForm form = gemm_form(A, B, C);
-  // cuBLAS cannot skip items. Of one matrix, solves keep what must not change.
-  if (C.pointers || !form.possible() || (C.count > 1 && info)) return launch_update(stream_, A, B, C, false, info);
+  // cuBLAS cannot skip items (of one matrix, solves keep what must not change), and small ones gain nothing by it.
+  const bool small = C.count > 1 && max(C.stored_rows, C.stored_cols) <= MovedArguments::strided_limit;
+  if (C.pointers || small || !form.possible() || (C.count > 1 && info))
+    return launch_update(stream_, A, B, C, false, info);
   const auto stored = [](const auto& X) {
     const auto t = X.item(0);
     return Stored<std::remove_reference_t<decltype(*t.data)>>{t.data, stored_ld(t, X.is_flipped), X.stride};

@@ -107,15 +107,15 @@ template <class T, EngineFor<T> E>
 void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
   if (A.rows == 0 || A.count == 0) return e.reset_info(A, true, info);
   if (e.cholesky_whole(A, info, tuning)) return;
-  const auto in_steps = [&] {
-    e.reset_info(A, true, info);
+  const auto in_steps = [&e](Items<T> A, Array<int> info, const CholeskyTuning& tuning) {
+    e.reset_info(A, true, info.data);
     const bool lazy = A.ragged() && tuning.schedule == Schedule::Lazy;
     set_path("blocked ", lazy ? "lazy" : tuning.looking == Looking::Left ? "left" : "right");
-    if (lazy) return cholesky_lazy(e, A, info, tuning);
+    if (lazy) return cholesky_lazy(e, A, info.data, tuning);
     NativePanel<E> panel(e);
-    cholesky_blocked(e, A, info, tuning, panel);
+    cholesky_blocked(e, A, info.data, tuning, panel);
   };
-  e.replayed(in_steps, A, info, tuning);
+  e.replayed(in_steps, A, Array<int>{info, A.count}, tuning);
 }
 
 /// How failed items are tried again: shift * growth^t is added to the diagonal, relative to its largest entry.
@@ -125,6 +125,7 @@ struct ShiftTries {
   double* used = nullptr;   // the shift of every item
 
   bool operator==(const ShiftTries&) const = default;
+  ShiftTries without_place() const { return {tries, shift, growth, nullptr}; }
 };
 
 /// Factors every item of A, and those that fail again with a growing shift: each try is enqueued, and does nothing where
@@ -132,15 +133,17 @@ struct ShiftTries {
 template <class T, EngineFor<T> E>
 void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const ShiftTries& shifts) {
   if (shifts.tries == 0 || A.count == 0) return cholesky(e, A, info, tuning);
-  const auto all_tries = [&] {
+  const auto all_tries = [&e](Items<T> A, Array<int> infos, const CholeskyTuning& tuning, ShiftTries shifts,
+                              Array<double> used) {
+    int* const info = infos.data;
     auto kept = e.arena().template take<T>(A.count * lower_size(A));
     auto retry = e.arena().template take<int>(A.count);
-    e.keep_lower(Items<const T>(A), kept.data(), shifts.used);
+    e.keep_lower(Items<const T>(A), kept.data(), used.data);
     cholesky(e, A, info, tuning);
     if (A.rows == 0) return;
     double shift = shifts.shift;
     for (int t = 0; t < shifts.tries; ++t, shift *= shifts.growth) {
-      e.shift_failed(A, static_cast<const T*>(kept.data()), Real<T>(shift), info, retry.data(), shifts.used);
+      e.shift_failed(A, static_cast<const T*>(kept.data()), Real<T>(shift), info, retry.data(), used.data);
       if (A.rows <= e.tile_limit(A)) {
         e.cholesky_tile(A, retry.data(), 0);
       } else {
@@ -150,7 +153,7 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const S
       e.take_retry(A.count, retry.data(), info);
     }
   };
-  e.replayed(all_tries, A, info, tuning, shifts);
+  e.replayed(all_tries, A, Array<int>{info, A.count}, tuning, shifts.without_place(), Array<double>{shifts.used, A.count});
 }
 
 /// The same for one matrix, with the diagonal tiles on the host.

@@ -67,19 +67,18 @@ void lu_blocked(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip
 
 /// Factors every item of A.
 template <class T, EngineFor<T> E>
-void lu(E& e, Items<T> A, int* pivot_data, int* info, const LuTuning& tuning) {
-  const auto pivots = pivots_of(A, pivot_data);
+void lu(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
   if (A.rows == 0 || A.cols == 0 || A.count == 0) return e.reset_info(A, false, info);
-  if (e.lu_whole(A, pivots, info, tuning)) return;
-  const auto in_steps = [&] {
-    e.reset_info(A, false, info);
+  if (e.lu_whole(A, pivots_of(A, pivots), info, tuning)) return;
+  const auto in_steps = [&e](Items<T> A, Array<int> pivots, Array<int> info, const LuTuning& tuning) {
+    e.reset_info(A, false, info.data);
     auto impossible = e.arena().template take<int>(A.ragged() ? A.count : 0);
     if (A.ragged()) e.reset_info(A, false, impossible.data());
     set_path("blocked right");
     NativePanel<E> panel(e);
-    lu_blocked(e, A, pivots, info, A.ragged() ? impossible.data() : nullptr, tuning, panel);
+    lu_blocked(e, A, pivots_of(A, pivots.data), info.data, A.ragged() ? impossible.data() : nullptr, tuning, panel);
   };
-  e.replayed(in_steps, A, pivot_data, info, tuning);
+  e.replayed(in_steps, A, all_pivots(A, pivots), Array<int>{info, A.count}, tuning);
 }
 
 /// The same for one matrix, with the panels on the host.

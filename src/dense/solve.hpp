@@ -50,8 +50,8 @@ template <class T, EngineFor<T> E>
 void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int* info, const SolveTuning& tuning) {
   if (X.count == 0 || X.rows == 0 || X.cols == 0) return;
   if (!X.ragged() && e.cholesky_solved_whole(L, flipped, X, info, tuning)) return set_path("one launch");
-  const auto solve = [&] {
-    const Skipped<T, E> skip(e, L, X, info);
+  const auto solve = [&e](bool flipped, Items<const T> L, Items<T> X, Array<const int> info, const SolveTuning& tuning) {
+    const Skipped<T, E> skip(e, L, X, info.data);
     if (X.ragged() && e.cholesky_solved_whole(L, flipped, X, skip.items(), tuning)) return set_path("one launch");
     Kept<T, E> kept(e, X, skip.items());
     const auto triangle = cholesky_triangle(e, flipped, L, X, skip.items(), tuning);
@@ -59,7 +59,7 @@ void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int*
     kept.restore();
     set_path(triangle.path());
   };
-  e.replayed(solve, flipped, L, X, info, tuning);
+  e.replayed(solve, flipped, L, X, Array<const int>{info, X.count}, tuning);
 }
 
 /// A = L L^H and X := A^-1 X, for the lower triangle of A or, flipped, the upper one. X is left alone where info is not 0; a
@@ -69,22 +69,25 @@ void cholesky_factor_solve(E& e, bool flipped, Items<T> A, Items<T> X, int* info
                            const SolveTuning& solve_tuning, const ShiftTries& shifts = {}) {
   const bool once = shifts.tries == 0 && A.rows > 0 && A.count > 0 && X.cols > 0;
   if (once && e.cholesky_solve_whole(A, flipped, X, info, tuning)) return;
-  const auto both = [&] {
-    cholesky(e, A, info, tuning, shifts);
-    if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info, info);
-    cholesky_solve(e, flipped, Items<const T>(A), X, info, solve_tuning);
+  const auto both = [&e](bool flipped, Items<T> A, Items<T> X, Array<int> info, const CholeskyTuning& tuning,
+                         const SolveTuning& solve_tuning, ShiftTries shifts, Array<double> used) {
+    shifts.used = used.data;
+    cholesky(e, A, info.data, tuning, shifts);
+    if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info.data, info.data);
+    cholesky_solve(e, flipped, Items<const T>(A), X, info.data, solve_tuning);
   };
-  e.replayed(both, flipped, A, X, info, tuning, solve_tuning, shifts);
+  e.replayed(both, flipped, A, X, Array<int>{info, A.count}, tuning, solve_tuning, shifts.without_place(),
+             Array<double>{shifts.used, A.count});
 }
 
 /// X = A^-1. Column block j of the lower triangle of the inverse needs only the factor's rows and columns from j on.
 template <class T, EngineFor<T> E>
 void cholesky_inverse(E& e, bool flipped, Items<const T> L, Items<T> X, const int* info, const SolveTuning& tuning) {
   constexpr index_t unit = 64;   // where a triangle can be entered
-  const index_t n = X.rows, nb = ceil_div(tuning.columns, unit) * unit;
-  if (n == 0 || X.count == 0) return;
-  const auto invert = [&] {
-    const Skipped<T, E> skip(e, L, X, info, true);
+  if (X.rows == 0 || X.count == 0) return;
+  const auto invert = [&e](bool flipped, Items<const T> L, Items<T> X, Array<const int> info, const SolveTuning& tuning) {
+    const index_t n = X.rows, nb = ceil_div(tuning.columns, unit) * unit;
+    const Skipped<T, E> skip(e, L, X, info.data, true);
     Kept<T, E> kept(e, X, skip.items());
     e.set_identity(X, skip.items());
     const auto triangle = cholesky_triangle(e, flipped, L, X.block(0, 0, n, min(nb, n)), skip.items(), tuning);
@@ -97,7 +100,7 @@ void cholesky_inverse(E& e, bool flipped, Items<const T> L, Items<T> X, const in
     kept.restore();
     set_path(triangle.path());
   };
-  e.replayed(invert, flipped, L, X, info, tuning);
+  e.replayed(invert, flipped, L, X, Array<const int>{info, X.count}, tuning);
 }
 
 /// A X = B, A^T X = B or A^H X = B with P A = L U.
@@ -128,38 +131,41 @@ void lu_solve(E& e, Op op, Items<const T> LU, const int* pivots, Items<T> X, con
   if (X.count == 0 || X.rows == 0 || X.cols == 0) return;
   const bool whole = op == Op::None && !X.ragged();
   if (whole && e.lu_solved_whole(LU, pivots_of(LU, pivots), X, info)) return set_path("one launch");
-  const auto solve = [&] {
-    const Skipped<T, E> skip(e, LU, X, info);
+  const auto solve = [&e](Op op, Items<const T> LU, Array<const int> pivots, Items<T> X, Array<const int> info,
+                          const SolveTuning& tuning) {
+    const Skipped<T, E> skip(e, LU, X, info.data);
     Kept<T, E> kept(e, X, skip.items());
-    lu_triangles(e, op, LU, pivots_of(LU, pivots), X, skip.items(), tuning);
+    lu_triangles(e, op, LU, pivots_of(LU, pivots.data), X, skip.items(), tuning);
     kept.restore();
   };
-  e.replayed(solve, op, LU, pivots, X, info, tuning);
+  e.replayed(solve, op, LU, all_pivots(LU, pivots), X, Array<const int>{info, X.count}, tuning);
 }
 
 /// Factors A and solves for X. A ragged item whose X does not fit gets info = -1.
 template <class T, EngineFor<T> E>
 void lu_factor_solve(E& e, Items<T> A, int* pivots, Items<T> X, int* info, const LuTuning& tuning,
                      const SolveTuning& solve_tuning) {
-  const auto both = [&] {
-    lu(e, A, pivots, info, tuning);
-    if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info, info);
-    lu_solve(e, Op::None, Items<const T>(A), pivots, X, info, solve_tuning);
+  const auto both = [&e](Items<T> A, Array<int> pivots, Items<T> X, Array<int> info, const LuTuning& tuning,
+                         const SolveTuning& solve_tuning) {
+    lu(e, A, pivots.data, info.data, tuning);
+    if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info.data, info.data);
+    lu_solve(e, Op::None, Items<const T>(A), pivots.data, X, info.data, solve_tuning);
   };
-  e.replayed(both, A, pivots, X, info, tuning, solve_tuning);
+  e.replayed(both, A, all_pivots(A, pivots), X, Array<int>{info, A.count}, tuning, solve_tuning);
 }
 
 template <class T, EngineFor<T> E>
 void lu_inverse(E& e, Items<const T> LU, const int* pivots, Items<T> X, const int* info, const SolveTuning& tuning) {
   if (X.rows == 0 || X.count == 0) return;
-  const auto invert = [&] {
-    const Skipped<T, E> skip(e, LU, X, info, true);
+  const auto invert = [&e](Items<const T> LU, Array<const int> pivots, Items<T> X, Array<const int> info,
+                           const SolveTuning& tuning) {
+    const Skipped<T, E> skip(e, LU, X, info.data, true);
     Kept<T, E> kept(e, X, skip.items());
     e.set_identity(X, skip.items());
-    lu_triangles(e, Op::None, LU, pivots_of(LU, pivots), X, skip.items(), tuning);
+    lu_triangles(e, Op::None, LU, pivots_of(LU, pivots.data), X, skip.items(), tuning);
     kept.restore();
   };
-  e.replayed(invert, LU, pivots, X, info, tuning);
+  e.replayed(invert, LU, all_pivots(LU, pivots), X, Array<const int>{info, X.count}, tuning);
 }
 
 }  // namespace trifactor::dense

@@ -24,8 +24,8 @@ class HostEngine {
   void fork() {}
   void join() {}
   template <class Run, class... A>
-  void replayed(const Run& run, const A&...) {
-    run();
+  void replayed(const Run& run, const A&... arguments) {
+    run(arguments...);
   }
 
   template <class T>

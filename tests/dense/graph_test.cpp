@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <memory>
 #include <thread>
 
 namespace trifactor::test {
@@ -208,6 +209,7 @@ template <class T>
 struct Called {
   Items<T> A, X;
   std::vector<int> pivots, info;
+  std::vector<double> shifts;
   std::string path;
 
   void expect_same_bits(const Called& other) const {
@@ -217,6 +219,7 @@ struct Called {
     }
     EXPECT_EQ(pivots, other.pivots);
     EXPECT_EQ(info, other.info);
+    EXPECT_EQ(shifts, other.shifts);
     EXPECT_EQ(path, other.path);
   }
 };
@@ -231,10 +234,12 @@ class CallAgain {
         A_(q, start_.A),
         X_(q, start_.X),
         pivots_(q, start_.pivots),
-        info_(q, start_.info) {}
+        info_(q, start_.info),
+        shifts_(q, start_.shifts) {}
   void renew(const CallAgain& other) { start_ = other.start_; }
   Called<T> run() {
     A_.upload(start_.A), X_.upload(start_.X), pivots_.upload(start_.pivots), info_.upload(start_.info);
+    shifts_.upload(start_.shifts);
     const CholeskyOptions steps{.tuning = "whole=0 persistent=0 nb=32 leaf=16"};
     as(kind_, A_, X_, [&](auto a, auto x) {
       if (call_ == Call::Lu) lu(*q_, a, pivots_.data(), info_.data());
@@ -242,13 +247,13 @@ class CallAgain {
       if (call_ == Call::LuInverse) lu_inverse(*q_, a, pivots_.data(), x, info_.data());
       if (call_ == Call::LuFactorSolve) lu_factor_solve(*q_, a, pivots_.data(), x, info_.data());
       if (call_ == Call::Cholesky) cholesky(*q_, Uplo::Lower, a, info_.data(), steps);
-      if (call_ == Call::Shifted) cholesky(*q_, Uplo::Upper, a, info_.data(), {.shift_on_failure = {.tries = 2}});
+      if (call_ == Call::Shifted) cholesky(*q_, Uplo::Upper, a, info_.data(), {.shift_on_failure = {.tries = 2, .used = shifts_.data()}});
       if (call_ == Call::CholeskySolve) cholesky_solve(*q_, Uplo::Upper, a, x, info_.data());
       if (call_ == Call::CholeskyInverse) cholesky_inverse(*q_, Uplo::Lower, a, x, info_.data());
     });
     const std::string path = testing::path_taken();
     q_->sync();
-    return {A_.download(), X_.download(), pivots_.download(), info_.download(), path};
+    return {A_.download(), X_.download(), pivots_.download(), info_.download(), shifts_.download(), path};
   }
 
  private:
@@ -263,6 +268,7 @@ class CallAgain {
     }
     if (call_ == Call::Shifted) start.A[0](0, 0) = T(-1e-9);
     start.info.assign(count, 0);
+    start.shifts.assign(count, 0);
     return start;
   }
   Queue* q_;
@@ -271,6 +277,7 @@ class CallAgain {
   Called<T> start_;
   DeviceBatch<T> A_, X_;
   DeviceArray<int> pivots_, info_;
+  DeviceArray<double> shifts_;
 };
 
 /// Both are new: launched once, then replayed. Returns what the first made.
@@ -302,6 +309,27 @@ TYPED_TEST(Graph, ReplaysAreTheLaunchesBitByBit) {
     }
 }
 
+TYPED_TEST(Graph, CallsAtOtherAddressesAreReplayedBitByBit) {
+  using T = TypeParam;
+  for (Call call : all_calls)
+    for (Kind kind : all_kinds) {
+      SCOPED_TRACE(::testing::Message() << "call " << int(call) << ", " << name(kind));
+      Queue q = Queue::cuda();
+      const index_t replays = testing::replay_count();
+      std::vector<std::unique_ptr<CallAgain<T>>> calls;  // all of them stay, so that each lies elsewhere
+      for (int i = 0; i < 4; ++i) {
+        calls.push_back(std::make_unique<CallAgain<T>>(q, this->random, call, kind, 150, 3));
+        Queue fresh = Queue::cuda();
+        CallAgain<T> launched(fresh, this->random, call, kind, 150, 3);
+        launched.renew(*calls.back());
+        calls.back()->run().expect_same_bits(launched.run());
+        EXPECT_EQ(testing::replay_count(), replays + i);
+      }
+      for (auto& again : calls) again->run();  // those that came before, too
+      EXPECT_EQ(testing::replay_count(), replays + 3 + 4);
+    }
+}
+
 TYPED_TEST(Graph, CallsThatTakeTurnsAreReplayedAndOldOnesForgotten) {
   using T = TypeParam;
   constexpr index_t others = 70;  // more calls than are kept
@@ -310,7 +338,7 @@ TYPED_TEST(Graph, CallsThatTakeTurnsAreReplayedAndOldOnesForgotten) {
       second(q, this->random, Call::Lu, Kind::Pointers, 150, 2);
   const Called<T> one = expect_replayed_by_turns(first, second);
   for (index_t n = 1; n <= others; ++n) {
-    CallAgain<T> small(q, this->random, Call::Cholesky, Kind::Strided, n, 1);
+    CallAgain<T> small(q, this->random, Call::Cholesky, Kind::Strided, n, 2);
     const Called<T> launched = small.run();
     small.run().expect_same_bits(launched);
   }

@@ -293,20 +293,22 @@ struct Layout {
   __device__ static constexpr int at(int r, int k) { return columns ? k * pitch + r : r * pitch + k; }
 };
 
-/// An M x M matrix C in the registers of 256 threads, held and multiplied as Work. `columns`: its operands mostly lie by
+/// An M x M matrix C in the registers of so many warps, held and multiplied as Work. `columns`: its operands mostly lie by
 /// columns.
-template <class T, int M, bool columns, class Work = T>
+template <class T, int M, bool columns, class Work = T, int warps = 8>
 struct Product {
   // On tensor cores a warp holds 16 rows_of x 8 cols_of entries and the warps lie in `down` rows of them.
-  static constexpr int warps = 8, down = M == 128 ? 2 : M == 64 ? 4 : 2;
+  static constexpr int down = M == 64 && warps == 8 ? 4 : 2;
   static constexpr int rows_of = M / down / 16, cols_of = M / (warps / down) / 8;
   // A lane's rows, and its columns of two neighbouring fragments, are neighbours where one load can bring both: the order
   // of rows and columns within a product is free.
   static constexpr bool paired = columns && sizeof(T) <= 8 && cols_of % 2 == 0;
-  // Elsewhere a thread holds reach x reach entries, in groups of what one load brings where operands lie by columns.
-  static constexpr int reach = M / 16, load = 16 / int(sizeof(T)), group = columns ? min(load, reach) : 1;
+  // Elsewhere 16 threads lie below each other, and as many as there are beside each other: `reach` rows and `wide` columns
+  // of each, in groups of what one load brings where operands lie by columns.
+  static constexpr int reach = M / 16, across = 2 * warps, wide = M / across;
+  static constexpr int load = 16 / int(sizeof(T)), group = columns ? min(load, reach) : 1;
 
-  std::conditional_t<tensor<T>, TensorEntries<Work>[rows_of * cols_of], T[reach * reach]> c;
+  std::conditional_t<tensor<T>, TensorEntries<Work>[rows_of * cols_of], T[reach * wide]> c;
 
   /// f(row, column, value) for every entry of this thread.
   template <class F>
@@ -399,29 +401,29 @@ struct Product {
 #pragma unroll 8
       for (int p = 0; p < depth; p += along) {
         if (p % 4 == 0) beside(p / 4);
-        T x[reach][along], y[reach][along];
-        const auto read = [&](const T* S, int first, T(&z)[reach][along]) {
+        T x[reach][along], y[wide][along];
+        const auto read = [&]<int lines, int size>(Lines<lines>, const T* S, int first, T(&z)[size][along]) {
           if constexpr (L::columns) {
 #pragma unroll
-            for (int r = 0; r < reach; r += group) {
-              const auto v = *reinterpret_cast<const EntryVector<T, group>*>(S + L::at(entry(first, r), p));
+            for (int r = 0; r < size; r += group) {
+              const auto v = *reinterpret_cast<const EntryVector<T, group>*>(S + L::at(first * group + offset<lines>(r), p));
 #pragma unroll
               for (int e = 0; e < group; ++e) z[r + e][0] = v.v[e];
             }
           } else {
 #pragma unroll
-            for (int r = 0; r < reach; ++r) {
-              const auto v = *reinterpret_cast<const EntryVector<T, along>*>(S + L::at(entry(first, r), p));
+            for (int r = 0; r < size; ++r) {
+              const auto v = *reinterpret_cast<const EntryVector<T, along>*>(S + L::at(first * group + offset<lines>(r), p));
 #pragma unroll
               for (int e = 0; e < along; ++e) z[r][e] = v.v[e];
             }
           }
         };
-        read(A, t % 16, x), read(B, t / 16, y);
+        read(Lines<16>{}, A, t % 16, x), read(Lines<across>{}, B, t / 16, y);
 #pragma unroll
         for (int e = 0; e < along; ++e)
 #pragma unroll
-          for (int s = 0; s < reach; ++s)
+          for (int s = 0; s < wide; ++s)
 #pragma unroll
             for (int r = 0; r < reach; ++r)
               c[s * reach + r] = minus_product(c[s * reach + r], x[r][e], conj(y[s][e]));
@@ -430,9 +432,13 @@ struct Product {
   }
 
  private:
-  /// Row r of those of the threads with number `first` of 16.
-  __device__ static int entry(int first, int r) { return first * group + offset(r); }
-  __device__ static constexpr int offset(int r) { return r / group * 16 * group + r % group; }
+  /// Where the r-th entry of one of so many threads lies from its first.
+  template <int lines>
+  using Lines = std::integral_constant<int, lines>;
+  template <int lines>
+  __device__ static constexpr int offset(int r) {
+    return r / group * lines * group + r % group;
+  }
 
  public:
   /// The first entry of this thread; visit calls f(index, entry, rows from there, columns from there) for each.
@@ -465,9 +471,9 @@ struct Product {
               paired ? j / 2 * 16 + e % 2 * 2 + j % 2 : 8 * j + e % 2);
     } else {
 #pragma unroll
-      for (int s = 0; s < reach; ++s)
+      for (int s = 0; s < wide; ++s)
 #pragma unroll
-        for (int r = 0; r < reach; ++r) f(s * reach + r, 0, offset(r), offset(s));
+        for (int r = 0; r < reach; ++r) f(s * reach + r, 0, offset<16>(r), offset<across>(s));
     }
   }
 };

@@ -1,0 +1,170 @@
+// Calls that are many launches: those that come again, at the same addresses or at others, are enqueued as one graph.
+#pragma once
+
+#include <core/batch.hpp>
+#include <core/memory.hpp>
+#include <core/path.hpp>
+
+#include <algorithm>
+#include <any>
+#include <list>
+#include <tuple>
+
+namespace trifactor::cuda {
+
+using namespace core;
+
+/// What tells calls apart: the driver, by its type, and everything that its launches follow from.
+template <class Run, class... A>
+struct CallKey {
+  std::tuple<A...> arguments;
+  bool operator==(const CallKey&) const = default;
+};
+
+/// A call of a driver that launches one kernel after the other. It is launched so when it is new; when it comes again
+/// the launches are captured. So calls that never come again do not pay for a graph.
+struct RecordedCall {
+  enum class State { New, Met, Recorded, Refused };
+
+  explicit RecordedCall(std::any call_key) : key(std::move(call_key)) {}
+  RecordedCall(const RecordedCall&) = delete;
+  ~RecordedCall();
+  void forget() noexcept;  // its graph
+
+  std::any key;
+  State state = State::New;
+  void* graph = nullptr;  // a cudaGraph_t, and a cudaGraphExec_t where it is recorded
+  void* executable = nullptr;
+  void* copies[2] = {};           // where arguments are moved: the nodes that do it, before and after all others
+  const void* scratch = nullptr;  // where the launches find scratch memory: elsewhere they are captured again
+  core::Path path;
+};
+
+/// The calls that came last.
+class RecordedCalls {
+ public:
+  template <class Key>
+  RecordedCall& find(const Key& key) {
+    const auto known = std::find_if(calls_.begin(), calls_.end(), [&](const RecordedCall& c) {
+      const Key* k = std::any_cast<Key>(&c.key);
+      return k && *k == key;
+    });
+    if (known != calls_.end()) {
+      calls_.splice(calls_.begin(), calls_, known);
+    } else {
+      calls_.emplace_front(key);
+      if (calls_.size() > most) calls_.pop_back();  // a graph that still runs is freed when it is through
+    }
+    return calls_.front();
+  }
+
+ private:
+  static constexpr std::size_t most = 64;
+  std::list<RecordedCall> calls_;
+};
+
+/// Arrays on their way: so many ints, or, where the step is not negative, the addresses of so many items from `from`
+/// on.
+struct ArgumentCopy {
+  const void* from;
+  void* to;
+  index_t count, step;
+};
+struct ArgumentCopies {
+  static constexpr int most = 12;  // of two ragged batches, pivots, info, and shifts
+  ArgumentCopy copy[most];
+  int count = 0;
+
+  void add(const void* from, void* to, index_t size, index_t step = -1) { copy[count++] = {from, to, size, step}; }
+};
+
+/// The arguments of a call on batches as a graph can keep them wherever the caller's data lie: addresses and sizes of
+/// items, and arrays beside them, are copied to scratch memory before, and what was written to such arrays is copied
+/// back after.
+class MovedArguments {
+ public:
+  template <class... A>
+  explicit MovedArguments(Arena& arena, const A&... arguments)
+      : possible_((movable(arguments) && ...)),
+        room_(arena.take<char>(possible_ ? (bytes_of(arguments) + ... + 0) : 0)),
+        next_(room_.data()) {}
+
+  /// Strided items are told by their addresses then: up to this size operations do the same with both.
+  static constexpr index_t strided_limit = 512;
+  bool possible() const { return possible_; }
+
+  template <class T>
+  Items<T> operator()(const Items<T>& A) {
+    Items<T> B = A;
+    const auto to = take<T*>(A.count);
+    if (A.pointers)
+      before.add(A.pointers, to, ints<T*>(A.count));
+    else
+      before.add(A.base, to, A.count, A.stride * index_t(sizeof(T)));
+    B.base = nullptr, B.pointers = to, B.stride = 0;
+    if (!A.ragged()) return B;
+    B.item_rows = moved(A.item_rows, A.count), B.item_cols = moved(A.item_cols, A.count);
+    B.item_ld = moved(A.item_ld, A.count);
+    return B;
+  }
+  template <class I>
+  Array<I> operator()(const Array<I>& a) {
+    if (!a.data) return a;
+    I* const to = moved(a.data, a.size);
+    if constexpr (!std::is_const_v<I>) after.add(to, a.data, ints<I>(a.size));
+    return {to, a.size};
+  }
+  template <class V>
+  const V& operator()(const V& v) {  // no address
+    return v;
+  }
+
+  ArgumentCopies before, after;
+
+ private:
+  static constexpr index_t alignment = 256;
+  template <class I>
+  static constexpr index_t ints(index_t size) {
+    return size * index_t(sizeof(I) / sizeof(int));
+  }
+  template <class I>
+  static index_t room(index_t size) {
+    return ceil_div(size * index_t(sizeof(I)), alignment) * alignment;
+  }
+  template <class T>
+  static bool movable(const Items<T>& A) {
+    return A.pointers || (A.count > 1 && max(A.stored_rows, A.stored_cols) <= strided_limit);
+  }
+  template <class V>
+  static bool movable(const V&) {
+    return true;
+  }
+  template <class T>
+  static index_t bytes_of(const Items<T>& A) {
+    return room<T*>(A.count) + (A.ragged() ? 3 * room<int>(A.count) : 0);
+  }
+  template <class I>
+  static index_t bytes_of(const Array<I>& a) {
+    return room<I>(a.size);  // null when scratch memory is asked for
+  }
+  template <class V>
+  static index_t bytes_of(const V&) {
+    return 0;
+  }
+  template <class I>
+  I* take(index_t size) {
+    return reinterpret_cast<I*>(std::exchange(next_, next_ + room<I>(size)));
+  }
+  template <class I>
+  I* moved(I* data, index_t size) {
+    const auto to = take<std::remove_const_t<I>>(size);
+    before.add(data, to, ints<I>(size));
+    return to;
+  }
+
+  bool possible_;
+  Arena::Scratch<char> room_;
+  char* next_;
+};
+
+}  // namespace trifactor::cuda
