@@ -11,6 +11,16 @@ namespace {
 
 cudaStream_t as_stream(void* s) { return static_cast<cudaStream_t>(s); }
 
+/// Its node in the graph that is being captured; null if there is nothing to copy.
+void* enqueue_copies(void* stream, ArgumentCopies& copies) {
+  LaunchStep step = copy_arguments_step(copies);
+  return copies.count > 0 ? enqueue_captured(stream, step) : nullptr;
+}
+void set_copies(const RecordedCall& call, int which, ArgumentCopies& copies) {
+  LaunchStep step = copy_arguments_step(copies);
+  if (call.copies[which]) set_arguments(call.executable, call.copies[which], step);
+}
+
 }  // namespace
 
 RecordedCall::~RecordedCall() { forget(); }
@@ -20,45 +30,37 @@ void RecordedCall::forget() noexcept {
 }
 
 /// A call that came with the same addresses before is recorded with them; one of which only the addresses are new, with
-/// its arguments moved, for all addresses to come.
+/// its arguments moved, for all addresses to come. That graph takes the device a little longer, so that calls that come
+/// often get their own nevertheless.
 void CudaEngine::replay(RecordedCall& here, const std::function<void()>& run, RecordedCall* anywhere,
                         const std::function<void()>& run_moved, MovedArguments* moved) {
   using enum RecordedCall::State;
+  constexpr index_t often = 3;
   const void* scratch = arena().top();
   const auto enqueue_graph = [&](const RecordedCall& call) {
     check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(call.executable), as_stream(stream_)), "cudaGraphLaunch");
     set_path(call.path.kind, call.path.detail);
     count_replay();
   };
-  if (here.state == Recorded && here.scratch != scratch) here.state = Met;
+  const index_t came_here = here.times++, came_at_all = anywhere ? anywhere->times++ : 0;
+  if (here.state == Recorded && here.scratch != scratch) here.state = Launched;
+  if (here.state == Launched && came_here >= (anywhere && anywhere->state == Recorded ? often : 1)) {
+    here.state = record(here, run) ? Recorded : Refused;
+    here.scratch = scratch;
+  }
   if (here.state == Recorded) return enqueue_graph(here);
-  if (anywhere && here.state == New && anywhere->state == Met) {
+  if (anywhere && anywhere->state == Launched && came_at_all > 0) {
     const auto with_copies = [&] {
-      for (const bool last : {false, true}) {
-        ArgumentCopies& copies = last ? moved->after : moved->before;
-        if (last) run_moved();
-        LaunchStep step = copy_arguments_step(copies);
-        anywhere->copies[last] = copies.count > 0 ? enqueue_captured(stream_, step) : nullptr;
-      }
+      anywhere->copies[0] = enqueue_copies(stream_, moved->before);
+      run_moved();
+      anywhere->copies[1] = enqueue_copies(stream_, moved->after);
     };
     anywhere->state = record(*anywhere, with_copies) ? Recorded : Refused;
   }
-  if (anywhere && anywhere->state == Recorded) {
-    for (const bool last : {false, true})
-      if (anywhere->copies[last]) {
-        LaunchStep step = copy_arguments_step(last ? moved->after : moved->before);
-        set_arguments(anywhere->executable, anywhere->copies[last], step);
-      }
-    return enqueue_graph(*anywhere);
-  }
-  if (here.state == Met) {
-    here.state = record(here, run) ? Recorded : Refused;
-    here.scratch = scratch;
-    if (here.state == Recorded) return enqueue_graph(here);
-  }
-  run();
-  if (here.state == New) here.state = Met;
-  if (anywhere && anywhere->state == New) anywhere->state = Met;
+  if (!anywhere || anywhere->state != Recorded) return run();
+  set_copies(*anywhere, 0, moved->before);
+  set_copies(*anywhere, 1, moved->after);
+  enqueue_graph(*anywhere);
 }
 
 /// Captures what run() launches, from a stream of its own: the caller's may be one that cannot be captured, or that

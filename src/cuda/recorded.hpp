@@ -24,7 +24,7 @@ struct CallKey {
 /// A call of a driver that launches one kernel after the other. It is launched so when it is new; when it comes again
 /// the launches are captured. So calls that never come again do not pay for a graph.
 struct RecordedCall {
-  enum class State { New, Met, Recorded, Refused };
+  enum class State { Launched, Recorded, Refused };
 
   explicit RecordedCall(std::any call_key) : key(std::move(call_key)) {}
   RecordedCall(const RecordedCall&) = delete;
@@ -32,7 +32,8 @@ struct RecordedCall {
   void forget() noexcept;  // its graph
 
   std::any key;
-  State state = State::New;
+  State state = State::Launched;
+  index_t times = 0;  // that it came
   void* graph = nullptr;  // a cudaGraph_t, and a cudaGraphExec_t where it is recorded
   void* executable = nullptr;
   void* copies[2] = {};           // where arguments are moved: the nodes that do it, before and after all others
