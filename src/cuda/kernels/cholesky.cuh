@@ -497,7 +497,8 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   for (int i = 0; i < ItemList::rungs; ++i)
     list.least[i] = most[i + 1] < A.rows ? int(most[i + 1]) + 1 : std::numeric_limits<int>::max();
   LeftWork work[ItemList::rungs];
-  LargeItems<T> of_device{list.order, list.bounds, room.entries, 0, room.flags + ItemList::flag_count, 0, room.sets};
+  LargeItems<T> of_device{list.order, list.bounds, room.entries, 0, room.flags + ItemList::flag_count, 0, room.sets, 1};
+  of_device.together = min(min(room.sets, multiprocessors - 1), int(LargeItems<T>::most_together));
   LaunchStep step[ItemList::rungs + 2];
   step[steps++] = {reinterpret_cast<const void*>(list_items_kernel<T>),
                    {2 * unsigned(ceil_div(A.count, Chunk<T>::size)), 1},

@@ -354,13 +354,14 @@ struct TileOrder {
       : tiles(tile_rows), quarters(!is_complex<T> && tile_rows <= GridShape<T>::quarters) {}
   __device__ int leading(int column) const { return tiles - column <= 2 ? 0 : quarters ? 9 : 3; }
   __device__ int below(int column) const { return max(0, tiles - column - 3); }
+  __device__ int tickets(int column) const { return leading(column) + below(column); }
   __device__ int tickets() const {
     const int columns = max(0, tiles - 2);
     return 1 + columns * leading(0) + columns * (columns - 1) / 2;
   }
   /// Whether there is such a ticket.
   __device__ bool find(int t) {
-    while (j < tiles && t >= before + leading(j) + below(j)) before += leading(j) + below(j), ++j;
+    while (j < tiles && t >= before + tickets(j)) before += tickets(j), ++j;
     return j < tiles;
   }
 };
@@ -405,59 +406,81 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
     for (int t = int(threadIdx.x); t < grid_flag_count(g.tiles()); t += GridShape<T>::threads) g.flags.ticket[t] = 0;
 }
 
-/// The items of a list in tiles, one after the other, and so many at a time that each has flags and room of its own: the
-/// tickets of an item follow those of the one before. Its flags serve again when all its tickets are done.
+/// What blocks know of an item of a list.
+template <class T>
+struct LargeItem {
+  T* data;
+  int number, n, ld;
+  bool possible;
+  __device__ TileOrder<T> order() const { return TileOrder<T>((n + GridShape<T>::edge - 1) / GridShape<T>::edge); }
+};
+
+/// The items of a list in tiles, `together` at a time: their chains, then column after column of each of them, so that
+/// blocks have work in one while they would wait for the chain of another. The tickets of such a group follow those of the
+/// one before. Flags and room of an item serve again, for one `sets` further on, when all its tickets are done. One block
+/// more than `together` must run.
 template <class T, bool down>
 __global__ void __launch_bounds__(GridShape<T>::threads, 1)
     persistent_list_kernel(Items<T> A, LargeItems<T> large, int* info) {
   extern __shared__ __align__(1024) unsigned char raw[];
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
   __shared__ bool is_last;
+  __shared__ LargeItem<T> items[LargeItems<T>::most_together];
+  const int rank = int(threadIdx.x), end = large.bounds[1] - large.bounds[0];
+  if (end == 0) return;
   let_next_start();
-  const int end = large.bounds[1] - large.bounds[0];
   int *const tickets = large.flags, *const finished = tickets + 1, *const done = tickets + 2;
   const auto count = [&](int* counter, int all) {  // whether this block is the last of so many
     __syncthreads();                               // it is done with what it waits for and tells
-    if (threadIdx.x == 0) is_last = add_both(counter, 1) == all - 1;
+    if (rank == 0) is_last = add_both(counter, 1) == all - 1;
     __syncthreads();  // it is known
     return is_last;
   };
-  int k = 0, before = 0;  // the item, and tickets of those before it
-  for (int t = draw(tickets); k < end;) {
-    const int b = large.order[large.bounds[0] + k];
-    const RaggedItem<T> item(A, b);
-    const int tiles = (item.n + GridShape<T>::edge - 1) / GridShape<T>::edge;
-    TileOrder<T> order(tiles);
-    const int own = order.tickets();
-    if (t < before + own) {
-      if (k >= large.sets && threadIdx.x == 0) wait_for(done + k % large.sets, k - large.sets + 1);
-      __syncthreads();  // nobody uses these flags any more
-      int* const ints = done + large.sets + k % large.sets * large.flags_each;
-      T* const room = large.entries + k % large.sets * large.entries_each;
-      const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + tiles, ints + 4 + 2 * tiles};
+  int t = draw(tickets), before = 0;  // before: tickets of the groups before, then of pieces of this one
+  for (int k = 0; k < end; k += large.together) {
+    const int members = min(large.together, end - k);
+    __syncthreads();  // everyone is done with the items before
+    if (rank < members) {
+      const int b = large.order[large.bounds[0] + k + rank], set = (k + rank) % large.sets;
+      const RaggedItem<T> item(A, b);
+      items[rank] = {item.data, b, item.n, item.ld, item.possible};
+      if (k + rank >= large.sets) wait_for(done + set, k + rank - large.sets + 1);
+    }
+    __syncthreads();  // the items are known, and nobody uses their flags any more
+    int after = before;
+    for (int m = 0; m < members; ++m) after += items[m].order().tickets();
+    for (int m = 0, j = -1; t < after; t = draw(tickets)) {  // item and column, before 0 the chain
+      const auto pieces = [&] { return j < 0 ? 1 : items[m].order().tickets(j); };
+      for (int own; t >= before + (own = pieces()); before += own)
+        if (++m == members) m = 0, ++j;
+      const LargeItem<T> item = items[m];
+      TileOrder<T> order = item.order();
+      const int set = (k + m) % large.sets, own = order.tickets();
+      int* const ints = done + large.sets + set * large.flags_each;
+      T* const room = large.entries + set * large.entries_each;
+      const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + order.tiles, ints + 4 + 2 * order.tiles};
       const bool aligned =
           reinterpret_cast<std::uintptr_t>(item.data) % 16 == 0 && std::size_t(item.ld) * sizeof(T) % 16 == 0;
-      const Grid<T, down> g{item.data, item.ld,  item.n, aligned, true, room, room + Grid<T, down>::messages_size,
-                            flags,     info + b, 0,      nullptr, 1,    false, {}};
-      for (; t < before + own; t = draw(tickets)) {
-        if (!item.possible) {
-          if (threadIdx.x == 0) info[b] = -1;
-        } else if (t == before) {
-          factor_chain(g, shared, inverses);
-        } else if (order.find(t - before)) {
-          take_found(g, order, t - before, shared, inverses);
-        }
-        if (count(flags.finished, own)) {
-          for (int i = int(threadIdx.x); i < large.flags_each; i += GridShape<T>::threads) ints[i] = 0;
-          __syncthreads();  // they are zero
-          if (threadIdx.x == 0) store_release(done + k % large.sets, k + 1);
-        }
+      const Grid<T, down> g{item.data, item.ld,            item.n, aligned, true, room, room + Grid<T, down>::messages_size,
+                            flags,     info + item.number, 0,      nullptr, 1,    false, {}};
+      if (!item.possible) {
+        if (rank == 0) info[item.number] = -1;
+      } else if (j < 0) {
+        factor_chain(g, shared, inverses);
+      } else {
+        order.j = j, order.before = before;
+        take_found(g, order, t, shared, inverses);
+      }
+      if (count(flags.finished, own)) {
+        for (int i = rank; i < large.flags_each; i += GridShape<T>::threads) ints[i] = 0;
+        __syncthreads();  // they are zero
+        if (rank == 0) store_release(done + set, k + m + 1);
       }
     }
-    before += own, ++k;
+    before = after;
   }
   if (count(finished, int(gridDim.x)))
-    for (int i = int(threadIdx.x); i < 2 + large.sets; i += GridShape<T>::threads) tickets[i] = 0;
+    for (int i = rank; i < 2 + large.sets; i += GridShape<T>::threads) tickets[i] = 0;
   if (blockIdx.x == 0) end_after_last();
 }
 
