@@ -2,7 +2,7 @@
 #include "new_file.hpp"
 #include "sparse_matrix.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace program {
 namespace {
@@ -29,12 +29,12 @@ class Text {
 
  private:
   void flush() {
-    file_.append({text_.data(), text_.size()});
+    file_.append(text_);
     text_.clear();
   }
 
   NewFile file_;
-  fmt::memory_buffer text_;
+  std::string text_;
 };
 
 }  // namespace

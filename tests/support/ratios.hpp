@@ -28,6 +28,22 @@ HostMatrix<Wide<T>> triangle(const HostMatrix<T>& F, Uplo uplo) {
   return L;
 }
 
+/// L L^H for a lower triangle L: on and below the diagonal, in blocks of columns and without L's zeros, a sixth of the
+/// operations. The rest is its mirror image.
+template <class W>
+HostMatrix<W> hermitian_product(const HostMatrix<W>& L, const HostMatrix<W>& LH) {
+  constexpr index_t width = 64;
+  const index_t n = L.rows;
+  if (n <= width) return product(L, LH);
+  HostMatrix<W> C(n, n);
+  for (index_t j = 0; j < n; j += width)
+    gemm(n - j, std::min(width, n - j), std::min(j + width, n), L.data() + j, L.ld, LH.data() + j * LH.ld, LH.ld,
+         C.data() + j + j * C.ld, C.ld);
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = j + 1; i < n; ++i) C(j, i) = conj(C(i, j));
+  return C;
+}
+
 /// |A - L L^H| / (n |A| eps), or with U^H U; the imaginary part of A's diagonal does not count.
 template <class T>
 double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo) {
@@ -36,7 +52,7 @@ double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo)
   for (index_t j = 0; j < A.cols; ++j) W(j, j) = real(W(j, j));
   const auto L = triangle(F, uplo);
   const auto LH = transformed(Op::ConjTranspose, L);
-  const auto LLH = uplo == Uplo::Lower ? product(L, LH) : product(LH, L);
+  const auto LLH = uplo == Uplo::Lower ? hermitian_product(L, LH) : hermitian_product(LH, L);
   return detail::ratio<T>(norm1(difference(LLH, W)), double(A.rows), norm1(W));
 }
 

@@ -195,27 +195,30 @@ struct Sweep {
   }
 };
 
-/// `second`, of the transposed triangle, starts from what `first` leaves; or there is none.
-template <class T, int N, bool across>
+/// A sweep with the triangle as it is stored in columns, and one with it stored in rows: one of the two, or one after the
+/// other, with the transposed triangle and from what the first leaves. One kernel for both orders: it is long to compile.
+template <class T, int N>
 __global__ void __launch_bounds__(diagonal_threads)
-    sweep_kernel(Sweep<T, N, across> first, Sweep<T, N, !across> second, const int* info) {
+    sweep_kernel(Sweep<T, N, false> down, Sweep<T, N, true> across, bool across_first, bool twice, const int* info) {
   extern __shared__ __align__(16) unsigned char raw[];
   if (info && *info != 0) return;
-  auto& ticket = reinterpret_cast<typename Sweep<T, N, across>::Shared*>(raw)->ticket;
-  const int strips = first.strips(), all = second.given ? 2 * strips : strips;
-  const index_t group = index_t(blockIdx.y) * strips * first.entries;
+  auto& ticket = reinterpret_cast<typename Sweep<T, N, false>::Shared*>(raw)->ticket;
+  const int strips = down.strips(), all = twice ? 2 * strips : strips;
+  const index_t group = index_t(blockIdx.y) * strips * down.entries;
   const auto take = [&](const auto& sweep, int turn) {
     using S = std::remove_cvref_t<decltype(sweep)>;
     sweep.strip(*reinterpret_cast<typename S::Shared*>(raw), turn, index_t(blockIdx.y) * N, sweep.messages + group);
   };
   for (;;) {
-    if (threadIdx.x == 0) ticket = atomicAdd(first.tickets + blockIdx.y, 1) + 1;  // from -1 on
-    __syncthreads();                                                              // the ticket is drawn
+    if (threadIdx.x == 0) ticket = atomicAdd(down.tickets + blockIdx.y, 1) + 1;  // from -1 on
+    __syncthreads();                                                             // the ticket is drawn
     const int turn = ticket;
     if (turn >= all) return;
     __syncthreads();  // everyone has read it
-    if (turn < strips) take(first, turn);
-    else take(second, turn - strips);
+    const bool is_first = turn < strips;
+    const int own_turn = is_first ? turn : turn - strips;
+    if (is_first == across_first) take(across, own_turn);
+    else take(down, own_turn);
     __syncthreads();  // everyone is done with the shared memory
   }
 }
@@ -235,17 +238,6 @@ index_t sweep_message_bytes(index_t n, index_t columns, bool twice) {
   return sweep_groups(columns) * (entries * index_t(sizeof(T)) + index_t(sizeof(int)));
 }
 
-template <class T, int N, bool across>
-void launch_sweep(cudaStream_t stream, int multiprocessors, Sweep<T, N, across> first, Sweep<T, N, !across> second,
-                  const int* info) {
-  constexpr std::size_t bytes =
-      std::max(sizeof(typename Sweep<T, N, across>::Shared), sizeof(typename Sweep<T, N, !across>::Shared));
-  const index_t groups = sweep_groups(first.B.cols);
-  const index_t strips = ceil_div(first.A.rows, first.edge) * (second.given ? 2 : 1);
-  const dim3 grid(unsigned(min(strips, index_t(multiprocessors))), unsigned(groups));
-  launch(stream, sweep_kernel<T, N, across>, grid, diagonal_threads, bytes, first, second, info);
-}
-
 template <class T>
 void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
                   void* scratch) {
@@ -259,19 +251,22 @@ void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, 
   const bool across = A.items.is_flipped;
   const index_t line = across ? a.row_stride : a.col_stride;
   const bool wide = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(line) * sizeof(T) % 16 == 0;
-  const auto go = [&]<int N, bool is_across>() {
-    const Shape adjoint{!shape.lower, shape.unit};
+  const dim3 grid(unsigned(min(ceil_div(a.rows, inverse_edge<T>) * (twice ? 2 : 1), index_t(multiprocessors))),
+                  unsigned(groups));
+  const auto go = [&]<int N>() {
     T* after = messages + groups * N * sweep_padded<T>(a.rows);
-    launch_sweep(s, multiprocessors,
-                 Sweep<T, N, is_across>{shape, a, A.conj, wide, b, messages, tickets, nullptr, false, twice},
-                 Sweep<T, N, !is_across>{adjoint, a.flipped(), !A.conj, wide, b, after, tickets,
-                                         twice ? messages : nullptr, A.conj, false},
-                 info);
+    const auto sweep = [&]<bool is_across>() {
+      using S = Sweep<T, N, is_across>;
+      if (is_across == across) return S{shape, a, A.conj, wide, b, messages, tickets, nullptr, false, twice};
+      return S{{!shape.lower, shape.unit}, a.flipped(), !A.conj, wide, b, after, tickets, messages, A.conj, false};
+    };
+    const auto down = sweep.template operator()<false>();
+    const auto rows = sweep.template operator()<true>();
+    constexpr std::size_t shared =
+        std::max(sizeof(typename Sweep<T, N, false>::Shared), sizeof(typename Sweep<T, N, true>::Shared));
+    launch(stream, sweep_kernel<T, N>, grid, diagonal_threads, shared, down, rows, across, twice, info);
   };
-  if (b.cols == 1)
-    across ? go.template operator()<1, true>() : go.template operator()<1, false>();
-  else
-    across ? go.template operator()<int(sweep_group), true>() : go.template operator()<int(sweep_group), false>();
+  b.cols == 1 ? go.template operator()<1>() : go.template operator()<int(sweep_group)>();
 }
 
 }  // namespace trifactor::cuda

@@ -1,4 +1,5 @@
 """The program under test, run from outside, and Matrix Market files written and read without its help."""
+import functools
 import json
 import os
 import shutil
@@ -23,6 +24,7 @@ def run(*arguments, **options):
                           text=True, timeout=300, **options)
 
 
+@functools.cache
 def info():
     return json.loads(run("info", "--json").stdout)
 
