@@ -9,18 +9,21 @@ namespace trifactor::cuda {
 __device__ inline unsigned shared_address(const void* p) { return unsigned(__cvta_generic_to_shared(p)); }
 
 /// So many bytes, of which the first `inside` are copied and the others become zero. The second-level cache fetches 128
-/// bytes, or 64, if the neighbours are not wanted: half a percent to two where triangles of doubles are copied.
-template <int bytes, int fetched = 128>
+/// bytes, or 64, if the neighbours are not wanted: half a percent to two where triangles of doubles are copied. 16
+/// bytes go past the first-level cache, unless they are to be `cached`.
+template <int bytes, int fetched = 128, bool cached = (bytes < 16)>
 __device__ inline void copy_async(unsigned shared, const void* global, int inside = bytes) {
-  if constexpr (bytes == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(inside) : "memory");
+#define TRIFACTOR_COPY(how) \
+  asm volatile("cp.async." how " [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(bytes), "r"(inside) : "memory")
+  if constexpr (bytes == 16 && !cached && fetched == 64)
+    TRIFACTOR_COPY("cg.shared.global.L2::64B");
+  else if constexpr (bytes == 16 && !cached)
+    TRIFACTOR_COPY("cg.shared.global");
   else if constexpr (fetched == 64)
-    asm volatile("cp.async.ca.shared.global.L2::64B [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(bytes),
-                 "r"(inside)
-                 : "memory");
+    TRIFACTOR_COPY("ca.shared.global.L2::64B");
   else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(bytes), "r"(inside)
-                 : "memory");
+    TRIFACTOR_COPY("ca.shared.global");
+#undef TRIFACTOR_COPY
 }
 __device__ inline void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Waits for all copies, committed or not.

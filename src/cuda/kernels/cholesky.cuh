@@ -64,7 +64,8 @@ __global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallS
 
 // ---- an item to a warp, in tiles of 8 x 8 ----
 
-template <class T, int most, bool by_rows>
+/// pairs: rows of the upper triangles are aligned as two entries.
+template <class T, int most, bool by_rows, bool pairs = false>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
     cholesky_tiles_kernel(EqualItems<T> A, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
     const index_t b = turn.item();
     const bool own = wanted_inside(A, b, info, resets);
     const int failed =
-        own ? factor_tiles<most, by_rows, false>(afresh(item_if<by_rows>(true, A, b)), store, scratch, {}) : 0;
+        own ? factor_tiles<most, by_rows, false, pairs>(afresh(item_if<by_rows>(true, A, b)), store, scratch, {}) : 0;
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
@@ -391,6 +392,11 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   };
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
     const std::size_t bytes = TilesShape<T, most>::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
+    if constexpr (!is_complex<T>)
+      if (all_in_pairs(A)) {
+        go(cholesky_tiles_kernel<T, most, true, true>, EqualItems<T>(A), grid_for(A.count), 32, bytes);
+        return;
+      }
     const auto kernel = A.is_flipped ? cholesky_tiles_kernel<T, most, true> : cholesky_tiles_kernel<T, most, false>;
     go(kernel, EqualItems<T>(A), grid_for(A.count), 32, tiles_memory<T, most>(bytes));
   };

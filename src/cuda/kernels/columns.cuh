@@ -162,10 +162,10 @@ __device__ __forceinline__ T anything() {
   return x;
 }
 
-/// `count` neighbours in shared memory, on a boundary of 16 bytes.
+/// `count` neighbours in shared memory, on a boundary of 16 bytes, or of all of them if they are fewer.
 template <int count, class T>
 __device__ __forceinline__ void read_vectors(const T* from, T (&a)[count]) {
-  constexpr int V = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;
+  constexpr int V = sizeof(T) < 16 ? min(16 / int(sizeof(T)), count) : 1;
 #pragma unroll
   for (int c = 0; c < count; c += V) {
     const auto v = *reinterpret_cast<const EntryVector<T, V>*>(from + c);

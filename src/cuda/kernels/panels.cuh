@@ -35,40 +35,73 @@ struct TileStore {
   static constexpr int size(int n) { return pitch / 2 * ceil_div(n, 8) * (ceil_div(n, 8) + 1); }
 };
 
-/// Where a lane meets a tile: row right_row() and columns t and t + 4, of the tile as either operand and of the
-/// product.
+/// The same tiles of an upper triangle, which is seen flipped, of real numbers: neighbours of a row lie together, so
+/// that a lane writes two of them at once where they are its part of a tile.
+template <class T>
+struct PairStore {
+  static constexpr int vector = 16 / int(sizeof(T)), pitch = 72;
+  __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
+  __device__ static constexpr int place(int r, int c) {
+    return 8 * r + (sizeof(T) == 4 ? 4 * (c / 4 ^ r / 4) + c % 4 : 2 * (c / 2 ^ r / 2) + c % 2);
+  }
+  __device__ static constexpr int column(int q, int e) { return vector * q + e; }
+};
+/// Where tiles lie in kernels for `most` rows of them. `pairs`: an upper triangle of which two neighbours are moved at
+/// a time.
+template <class T, int most, bool pairs>
+using TileLayout = std::conditional_t<pairs && (sizeof(T) == 4 || most > 4), PairStore<T>, TileStore<T>>;
+
+/// What a lane has of a tile, as either operand and of the product: row right_row() and columns t and t + 4. Of a
+/// PairStore columns 2 t and 2 t + 1; of doubles every other lane has them the other way round, and rows likewise, so
+/// that banks do not meet.
 template <class T>
 struct TilePart {
   T v[2];
 };
-template <class T>
-__device__ __forceinline__ TilePart<T> load_part(const T* at) {  // at: where column t lies
-  if constexpr (sizeof(T) == 8) {
-    return {{at[0], at[TileStore<T>::half]}};  // into registers that are side by side with those of another tile
-  } else if constexpr (sizeof(T) == 4) {
+template <class Store, class T>
+struct PartPlace {
+  static constexpr bool pairs = std::is_same_v<Store, PairStore<T>>;
+  int row, col;       // of the pair, or of the first entry
+  bool turned;        // the pair is
+  int first, second;  // places: of v[0], and from there to v[1]
+  __device__ __forceinline__ PartPlace() {
+    const LanePlace place;
+    turned = pairs && sizeof(T) == 8 && place.t % 2;
+    row = !pairs ? place.right_row() : sizeof(T) == 8 ? place.g ^ place.g / 2 % 2 : place.g;
+    col = pairs ? 2 * place.t : place.t;
+    first = Store::place(row, col + (turned ? 1 : 0)), second = turned ? -1 : 1;
+  }
+};
+template <class Store, class T>
+__device__ __forceinline__ T* second_of(T* at, int second) {
+  if constexpr (std::is_same_v<Store, PairStore<std::remove_const_t<T>>>)
+    return at + second;
+  else if constexpr (sizeof(T) == 8)
+    return at + Store::half;
+  else
+    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(at) ^ (4 * sizeof(T)));
+}
+/// at: where v[0] lies.
+template <class Store, class T>
+__device__ __forceinline__ TilePart<T> load_part(const T* at, int second) {
+  if constexpr (sizeof(T) == 4) {
     const auto v = *reinterpret_cast<const EntryVector<T, 2>*>(at);
     return {{v.v[0], v.v[1]}};
   } else {
-    const T* other = reinterpret_cast<const T*>(reinterpret_cast<std::uintptr_t>(at) ^ (4 * sizeof(T)));
-    return {{*at, *other}};
+    return {{*at, *second_of<Store>(at, second)}};  // into registers that are side by side with those of another tile
   }
 }
-template <class T>
-__device__ __forceinline__ void store_part(T* at, T v0, T v1) {
-  if constexpr (sizeof(T) == 8) {
-    at[0] = v0, at[TileStore<T>::half] = v1;
-  } else if constexpr (sizeof(T) == 4) {
+template <class Store, class T>
+__device__ __forceinline__ void store_part(T* at, int second, T v0, T v1) {
+  if constexpr (sizeof(T) == 4)
     *reinterpret_cast<EntryVector<T, 2>*>(at) = {{v0, v1}};
-  } else {
-    T* other = reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(at) ^ (4 * sizeof(T)));
-    *at = v0, *other = v1;
-  }
+  else
+    *at = v0, *second_of<Store>(at, second) = v1;
 }
 
 /// Row r of a tile.
-template <class T>
+template <class Store, class T>
 __device__ __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
-  using Store = TileStore<T>;
 #pragma unroll
   for (int q = 0; q < 8 / Store::vector; ++q) {
     const auto v = *reinterpret_cast<const EntryVector<T, Store::vector>*>(tile + Store::place(r, Store::column(q, 0)));
@@ -76,9 +109,8 @@ __device__ __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
     for (int e = 0; e < Store::vector; ++e) a[Store::column(q, e)] = v.v[e];
   }
 }
-template <class T>
+template <class Store, class T>
 __device__ __forceinline__ void write_row(T* tile, int r, const T (&a)[8]) {
-  using Store = TileStore<T>;
 #pragma unroll
   for (int q = 0; q < 8 / Store::vector; ++q) {
     EntryVector<T, Store::vector> v;
@@ -90,7 +122,7 @@ __device__ __forceinline__ void write_row(T* tile, int r, const T (&a)[8]) {
 
 /// The rows of panel p of a matrix of order n that a lane has: lane, and 32 below where there are two. Those beyond the
 /// last are copies of the last of the tiles.
-template <class T, int each>
+template <class Store, class T, int each>
 struct PanelRows {
   T* tile[each];
   int r[each];
@@ -102,14 +134,14 @@ struct PanelRows {
     for (int i = 0; i < each; ++i) {
       const int row = min(8 * p + 32 * i + lane, most);
       own[i] = 8 * p + 32 * i + lane <= most;
-      tile[i] = store + TileStore<T>::tile(row / 8, p), r[i] = row % 8;
+      tile[i] = store + Store::tile(row / 8, p), r[i] = row % 8;
     }
     inside = lane >= 8 || 8 * p + lane < n;
   }
   template <int all>
   __device__ __forceinline__ void read(T (&a)[all][8]) const {
 #pragma unroll
-    for (int i = 0; i < each; ++i) read_row(tile[i], r[i], a[i]);
+    for (int i = 0; i < each; ++i) read_row<Store>(tile[i], r[i], a[i]);
     if (!inside)  // the identity goes on below
 #pragma unroll
       for (int c = 0; c < 8; ++c) a[0][c] = T(c == r[0] ? 1 : 0);
@@ -118,7 +150,7 @@ struct PanelRows {
   __device__ __forceinline__ void write(const T (&a)[all][8]) const {
 #pragma unroll
     for (int i = 0; i < each; ++i)
-      if (own[i]) write_row(tile[i], r[i], a[i]);
+      if (own[i]) write_row<Store>(tile[i], r[i], a[i]);
   }
 };
 
@@ -177,9 +209,9 @@ struct RightSide {
 };
 
 /// Apart, so that its registers are not held in the usual case. Returns 0, or the failed column + 1.
-template <class T, int most, int each, bool solves>
+template <class Store, int most, int each, bool solves, class T>
 __device__ __noinline__ int factor_panel_carefully(T* store, int n, int p, T* scratch, RightSide<T, most> right) {
-  const PanelRows<T, each> rows(store, n, p);
+  const PanelRows<Store, T, each> rows(store, n, p);
   T a[each][8], b[each];
   Real<T> scale;
   rows.read(a);
@@ -253,10 +285,10 @@ struct TilePair {
 };
 
 /// Brings panel p up to date: L_ip := A_ip - sum over k < p of L_ik L_pk^H, for the rows of tiles i = p .. used - 1,
-/// two at a time. part: where a lane meets the first tile. Without a branch, so that loads and products overlap.
-template <int pairs, class T>
-__device__ __forceinline__ void update_panel(T* part, int p, int used) {
-  using Store = TileStore<T>;
+/// two at a time. part, second: where a lane meets the first tile. Without a branch, so that loads and products
+/// overlap. write(v, k) is called with the lane's part of each L_pk, which nobody changes any more.
+template <class Store, int pairs, class T, class Write>
+__device__ __forceinline__ void update_panel(T* part, int second, int p, int used, Write write) {
   T* row[2 * pairs];  // of tiles; where the last is missing, the one before
 #pragma unroll
   for (int i = 0; i < 2 * pairs; ++i) row[i] = part + Store::tile(i + 1 < 2 * pairs ? p + i : min(p + i, used - 1), 0);
@@ -264,22 +296,24 @@ __device__ __forceinline__ void update_panel(T* part, int p, int used) {
   TilePart<T> next[2 * pairs];
 #pragma unroll
   for (int j = 0; j < pairs; ++j)
-    c[j].start(load_part(row[2 * j] + Store::pitch * p), load_part(row[2 * j + 1] + Store::pitch * p));
+    c[j].start(load_part<Store>(row[2 * j] + Store::pitch * p, second),
+               load_part<Store>(row[2 * j + 1] + Store::pitch * p, second));
 #pragma unroll
-  for (int i = 0; i < 2 * pairs; ++i) next[i] = load_part(row[i]);
+  for (int i = 0; i < 2 * pairs; ++i) next[i] = load_part<Store>(row[i], second);
   constexpr int unrolled = std::is_same_v<T, double> ? 2 : 1;
 #pragma unroll unrolled
   for (int k = 1; k <= p; ++k) {
     TilePart<T> now[2 * pairs];
 #pragma unroll
-    for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part(row[i] + Store::pitch * k);
+    for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part<Store>(row[i] + Store::pitch * k, second);
+    write(now[0], k - 1);
     const TileOperand<T> b(now[0]);
 #pragma unroll
     for (int j = 0; j < pairs; ++j) c[j].subtract(TileOperand<T>(now[2 * j]), TileOperand<T>(now[2 * j + 1]), b);
   }
 #pragma unroll
   for (int i = 0; i < 2 * pairs; ++i)
-    store_part(row[i] + Store::pitch * p, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
+    store_part<Store>(row[i] + Store::pitch * p, second, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
 }
 
 /// Where a lane is when a warp goes through a tile of 8 x 8 in two steps, along contiguous memory: rows or columns.
@@ -376,6 +410,33 @@ __device__ __forceinline__ void copy_rows(const Tile<T>& A, T* store) {
   copy_commit();
 }
 
+/// The same two entries at a time, where rows are aligned for that.
+template <class Store, int most, class T>
+__device__ __forceinline__ void copy_pairs(const Tile<T>& A, T* store) {
+  constexpr int bytes = int(sizeof(T));
+  // Of 49 to 64 rows of doubles the first-level cache holds less than it is asked for: they go past it. 125 against 144
+  // us at order 64; but 36.0 through it against 36.6 at 32.
+  constexpr bool cached = most <= 4;
+  // Two rows a quarter of a warp, such that their banks differ.
+  const int lane = int(threadIdx.x % 32), col = lane % 4 * 2, n = int(A.rows);
+  const int row = std::is_same_v<Store, PairStore<T>> ? lane / 4 : lane / 4 % 2 * 4 + lane / 8;
+  const int diagonal = max(0, min(2, row + 1 - col)) * bytes;
+  const unsigned to = shared_address(store + Store::place(row, col));
+  const T* from = A.data + row * A.row_stride + col;
+#pragma unroll
+  for (int i = 0; i < most; ++i)
+    if (8 * i < n) {
+      const bool inside = 8 * i + row < n;
+#pragma unroll
+      for (int k = 0; k <= i; ++k)
+        copy_async<2 * bytes, 64, cached>(to + bytes * Store::tile(i, k), from + 8 * k,
+                                          inside ? (k < i ? 2 * bytes : diagonal) : 0);
+      from += 8 * A.row_stride;
+    }
+  copy_commit();
+  copy_commit();
+}
+
 /// Writes the triangle, where rows are contiguous.
 template <int most, class T>
 __device__ __forceinline__ void write_rows(const Tile<T>& A, const T* store) {
@@ -407,6 +468,46 @@ __device__ __forceinline__ void write_rows(const Tile<T>& A, const T* store) {
         at[h] += 8 * A.row_stride;
       }
     }
+}
+/// The same, of up to 32 rows, one row after the other.
+template <class T>
+__device__ __forceinline__ void write_each_row(const Tile<T>& A, const T* store) {
+  using Store = TileStore<T>;
+  const int col = int(threadIdx.x % 32), n = int(A.rows);
+  int place[8];
+#pragma unroll
+  for (int r = 0; r < 8; ++r) place[r] = Store::pitch * (col / 8) + Store::place(r, col % 8);
+  T* at = A.data + col;
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    if (8 * i < n) {
+      T v[8];
+#pragma unroll
+      for (int r = 0; r < 8; ++r) {
+        v[r] = anything<T>();
+        if (col <= 8 * i + r) v[r] = store[Store::tile(i, 0) + place[r]];
+      }
+#pragma unroll
+      for (int r = 0; r < 8; ++r, at += A.row_stride)
+        if (8 * i + r < n && col <= 8 * i + r) *at = v[r];
+    }
+}
+/// Only the tiles on the diagonal.
+template <int most, class T>
+__device__ __forceinline__ void write_diagonals(const Tile<T>& A, const T* store) {
+  using Store = PairStore<T>;
+  const int lane = int(threadIdx.x % 32), col = lane % 8, n = int(A.rows);
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int row = lane / 8 + 4 * h;
+    T v[most], *at = A.data + row * A.row_stride + col;
+#pragma unroll
+    for (int i = 0; i < most; ++i)
+      if (8 * i < n) v[i] = store[Store::tile(i, i) + Store::place(row, col)];
+#pragma unroll
+    for (int i = 0; i < most; ++i, at += 8 * A.row_stride + 8)
+      if (8 * i + row < n && col <= row) *at = v[i];
+  }
 }
 /// Writes row i of tiles, two tiles at a time.
 template <int most, class T>
@@ -456,40 +557,53 @@ SharedMemory tiles_memory(std::size_t bytes) {
 
 /// Factors A from the left by panels of eight columns. Returns 0 or the failed column + 1. By one warp; `most` rows of
 /// tiles. scratch: ColumnScratch<T, 8>::size entries. With `solves`, what RightSide::backward wants is left.
-template <int most, bool by_rows, bool solves, class T>
+template <int most, bool by_rows, bool solves, bool pairs = false, class T>
 __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scratch, RightSide<T, most> right) {
-  using Store = TileStore<T>;
+  using Store = TileLayout<T, most, pairs>;
+  constexpr bool writes_parts = std::is_same_v<Store, PairStore<T>>;
   const int lane = int(threadIdx.x % 32), n = int(A.rows), used = (n + 7) / 8;
-  const LanePlace place;
   // Above 32, rows of tiles are written as soon as they are complete, and two tiles go together: 0.141 against 0.146 ms
   // at order 64 in double, 0.092 against 0.097 in single; but 0.040 against 0.038 at order 32 in double.
-  constexpr bool two_tiles = by_rows && most > 4;
-  if constexpr (two_tiles)
+  constexpr bool two_tiles = by_rows && !pairs && most > 4;
+  if constexpr (pairs)
+    copy_pairs<Store, most>(A, store);
+  else if constexpr (two_tiles)
     copy_rows<most>(A, store);
   else
     copy_triangle<by_rows, most>(A, store);
-  T* const part = store + Store::place(place.right_row(), place.t);
+  const PartPlace<Store, T> place;
+  T* const part = store + place.first;
   const index_t ld = A.col_stride;
   T* out = A.data + lane;  // where columns are contiguous: a lane's entry of the first of a panel
   int failed = 0;
   const auto step = [&](auto constant, int p) TF_INLINE_LAMBDA {
     constexpr int each = decltype(constant)::value;
     if (p > 0) {
-      const int pairs = (used - p + 1) / 2;
-      if constexpr (each == 2) {
-        if (pairs == 4)
-          update_panel<4>(part, p, used);
-        else
-          update_panel<3>(part, p, used);
-      } else {
-        if (pairs == 2)
-          update_panel<2>(part, p, used);
-        else
-          update_panel<1>(part, p, used);
+      [[maybe_unused]] T* to = nullptr;  // where the lane's part of row p of tiles goes
+      [[maybe_unused]] bool inside = false;
+      if constexpr (writes_parts) {
+        const Tile<T> written = afresh(A);
+        to = written.data + (8 * p + place.row) * written.row_stride + place.col, inside = 8 * p + place.row < n;
       }
+      const auto write = [&](const TilePart<T>& x, int k) TF_INLINE_LAMBDA {
+        if constexpr (writes_parts) {
+          const bool turned = place.turned;
+          const EntryVector<T, 2> v{{turned ? x.v[1] : x.v[0], turned ? x.v[0] : x.v[1]}};
+          if (inside) *reinterpret_cast<EntryVector<T, 2>*>(to + 8 * k) = v;
+        }
+      };
+      const auto update = [&](auto constant) TF_INLINE_LAMBDA {
+        update_panel<Store, decltype(constant)::value>(part, place.second, p, used, write);
+      };
+      using std::integral_constant;
+      const int left = (used - p + 1) / 2;  // pairs of tiles
+      if constexpr (each == 2)
+        left == 4 ? update(integral_constant<int, 4>{}) : update(integral_constant<int, 3>{});
+      else
+        left == 2 ? update(integral_constant<int, 2>{}) : update(integral_constant<int, 1>{});
     }
     __syncwarp();  // the panel is up to date
-    const PanelRows<T, each> rows(store, n, p);
+    const PanelRows<Store, T, each> rows(store, n, p);
     T a[each][8], b[each];
     Real<T> scale;
     rows.read(a);
@@ -497,7 +611,7 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
     const Real<T> mine = factor_columns<false, solves>(a, lane, scratch, b, &scale);
     failed = 0;
     if (__any_sync(~0u, !middling(mine))) {
-      failed = factor_panel_carefully<T, most, each, solves>(store, n, p, scratch, right);
+      failed = factor_panel_carefully<Store, most, each, solves>(store, n, p, scratch, right);
       if constexpr (!by_rows) rows.read(a);
     } else {
       rows.write(a);
@@ -532,7 +646,12 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
   copy_wait<0>();  // nothing is under way, even if the first panel failed
   if constexpr (by_rows && !two_tiles) {
     __syncwarp();  // all of it is visible
-    write_rows<most>(afresh(A), store);
+    if constexpr (writes_parts)
+      write_diagonals<most>(afresh(A), store);
+    else if constexpr (std::is_same_v<T, double>)
+      write_each_row(afresh(A), store);
+    else
+      write_rows<most>(afresh(A), store);
   }
   return failed ? 8 * (p - 1) + failed : 0;
 }
