@@ -89,14 +89,19 @@ struct MixedShape {
   static constexpr int entries(int n) { return max(TilesShape<T, most>::entries(n), small); }
   // On a multiprocessor. Sizes up to 64 in double: 74.6 us with 12, 76.3 with 8; in single 44.4 with 18, 45.8 with 16.
   static constexpr int blocks = std::is_same_v<T, float> && most > 4 ? 18 : TilesShape<T, most>::blocks;
+  // Turns of each chunk that come first. Sizes up to 32 in double: 21.4 us with 8, 21.6 with 16; in single 18.8 and
+  // 18.9. But 36.9 and 36.4 where all have 25 to 32 rows.
+  static constexpr int early = most > 4 ? 16 : 8;
 };
 
 /// Which items of a chunk are one warp's: large ones go to a warp each, by the number of their tiles, the largest
-/// first, then, in kernels for up to 32 rows, those of 9 to 16 by twos, then the smallest by fours.
+/// first, then the smallest by fours. In kernels for up to 32 rows, those of 9 to 16 go by twos, and they and the fours
+/// have the last of the turns: large items of all chunks come before them.
 template <int most>
 struct MixedTurn {
   static constexpr bool in_pairs = most == 4;
-  unsigned lanes = 0;  // that have the items
+  static constexpr int turns = 32;  // of a chunk
+  unsigned lanes = 0;               // that have the items
   bool alone, paired;
 
   __device__ __forceinline__ MixedTurn(bool here, int n, int rank) {
@@ -108,11 +113,14 @@ struct MixedTurn {
       taken += (__popc(all) + together - 1) / together;
       return rank < taken;
     };
+    const bool pair = in_pairs && here && n > 8 && n <= 16, four = here && n <= 8;
 #pragma unroll
     for (int tiles = most; tiles > (in_pairs ? 2 : 1); --tiles)
       alone = take(here && n > 8 * tiles - 8 && (tiles == most || n <= 8 * tiles), 1);
-    paired = in_pairs && take(here && n > 8 && n <= 16, 2);
-    take(here && n <= 8, 4);
+    if (in_pairs)
+      taken = turns - (__popc(__ballot_sync(~0u, pair)) + 1) / 2 - (__popc(__ballot_sync(~0u, four)) + 3) / 4;
+    paired = in_pairs && take(pair, 2);
+    take(four, 4);
     lanes = __ballot_sync(~0u, turn == rank);
   }
 };
@@ -137,18 +145,19 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
 }
 
 /// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 blocks of
-/// one warp, grid (chunks, 32), see MixedTurn. The larger half of each chunk comes first, chunk by chunk from the last
-/// one on as ItemTurn does it; what is left is small and fills the gaps at the end.
+/// one warp, grid (chunks, 32), see MixedTurn. The first `early` of each chunk, its largest items, come first, chunk by
+/// chunk from the last one on as ItemTurn does it; then the next ones of all chunks, and so on: what is left at the end
+/// is small and fills the gaps.
 template <class T, int most, bool by_rows>
 __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
     cholesky_mixed_kernel(Items<T> A, int above, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T* const shared = reinterpret_cast<T*>(aligned);
-  constexpr unsigned half = Chunk<T>::size / 2;
+  constexpr unsigned each = MixedShape<T, most, by_rows>::early;
   const unsigned place = blockIdx.y * gridDim.x + blockIdx.x;
-  const bool early = blockIdx.y < half;
-  const Chunk<T> chunk(A, gridDim.x - 1 - (early ? place / half : blockIdx.x));
-  const MixedTurn<most> turn(chunk.inside && chunk.own_rows <= above, chunk.n, int(early ? place % half : blockIdx.y));
+  const bool early = blockIdx.y < each;
+  const Chunk<T> chunk(A, gridDim.x - 1 - (early ? place / each : blockIdx.x));
+  const MixedTurn<most> turn(chunk.inside && chunk.own_rows <= above, chunk.n, int(early ? place % each : blockIdx.y));
   if (turn.lanes != 0 && turn.alone) {
     const int from = __ffs(int(turn.lanes)) - 1;
     T *const scratch = shared, *const store = scratch + TilesShape<T, most>::scratch;
