@@ -4,6 +4,7 @@
 #include <core/batch.hpp>
 #include <core/memory.hpp>
 #include <core/path.hpp>
+#include <core/tuning.hpp>
 
 #include <algorithm>
 #include <any>
@@ -135,6 +136,10 @@ class MovedArguments {
   template <class T>
   static bool movable(const Items<T>& A) {
     return A.pointers || (A.count > 1 && max(A.stored_rows, A.stored_cols) <= strided_limit);
+  }
+  /// Not where strided items are worked on one by one.
+  static bool movable(const CholeskyTuning& t) {
+    return t.separate > strided_limit && (t.whole >= strided_limit || t.persistent == 0);
   }
   template <class V>
   static bool movable(const V&) {
