@@ -93,7 +93,7 @@ class Demo {
                 {"joules", 8}}) {}
 
   void run() {
-    const index_t large = queue_.is_cuda() ? 8192 : 2048;
+    const index_t large = queue_.is_cuda() ? 8192 : 1024;
     table_.heading();
     positive_definite(large);
     general(large);
