@@ -73,7 +73,8 @@ void* enqueue_captured(void* stream, LaunchStep& step) {
 #else
   check(cudaStreamGetCaptureInfo_v2(s, &status, nullptr, nullptr, &last, &count), "cudaStreamGetCaptureInfo");
 #endif
-  return count == 1 ? last[0] : nullptr;
+  if (count != 1) throw DeviceFault("a launch under capture is " + std::to_string(count) + " nodes, not one");
+  return last[0];
 }
 
 void set_arguments(void* executable_graph, void* node, LaunchStep& step) {

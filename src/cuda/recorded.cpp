@@ -91,7 +91,10 @@ bool CudaEngine::record(RecordedCall& call, const std::function<void()>& run) {
   good = good && cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority) == cudaSuccess;
   if (!good) cudaGetLastError();  // it was told
   call.graph = graph, call.executable = executable, call.path = path();
-  if (!good) call.forget();
+  if (!good)
+    call.forget();
+  else if (!call.copies[0])
+    cudaGraphDestroy(static_cast<cudaGraph_t>(std::exchange(call.graph, nullptr)));
   return good;
 }
 

@@ -34,10 +34,10 @@ struct RecordedCall {
 
   std::any key;
   State state = State::Launched;
-  index_t times = 0;  // that it came
-  void* graph = nullptr;  // a cudaGraph_t, and a cudaGraphExec_t where it is recorded
-  void* executable = nullptr;
-  void* copies[2] = {};           // where arguments are moved: the nodes that do it, before and after all others
+  index_t times = 0;              // that it came
+  void* executable = nullptr;     // a cudaGraphExec_t where it is recorded
+  void* graph = nullptr;          // where arguments are moved: its cudaGraph_t
+  void* copies[2] = {};           // and the nodes that do it, before and after all others
   const void* scratch = nullptr;  // where the launches find scratch memory: elsewhere they are captured again
   core::Path path;
 };

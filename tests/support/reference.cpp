@@ -1,5 +1,4 @@
 // What tests make matrices with and judge results by.
 #define TRIFACTOR_TEST_REFERENCE template
-#include <sparse/matrices.hpp>
 #include <support/matrices.hpp>
 #include <support/ratios.hpp>
