@@ -226,9 +226,9 @@ class CudaEngine {
   void* blas_workspace_ = nullptr;
   void* flags_ = nullptr;             // of persistent kernels: zero between launches
   LaunchGraphs graphs_;
-  RecordedCalls calls_, moved_calls_;  // of the main lane, as are these two:
-  void* recorder_ = nullptr;           // the stream that calls are captured from
-  bool in_replay_ = false;
+  RecordedCalls calls_, moved_calls_;  // of the main lane
+  void* recorder_ = nullptr;           // of the main lane: the stream that calls are captured from
+  bool in_replay_ = false;             // of the main lane
   Arena arena_, pinned_;              // of the main lane
   std::unique_ptr<CudaEngine> side_;  // of the main lane
   Trace* trace_ = nullptr;            // of the main lane

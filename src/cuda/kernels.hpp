@@ -193,8 +193,8 @@ void launch_add(void* stream, index_t n, const T* r, T* x);
 // permutation.cu
 /// Keeps a stream busy for this long.
 void launch_pause(void* stream, int nanoseconds);
-/// The launch that makes them all, which must stay where they are until it is enqueued.
-struct ArgumentCopies;
+struct ArgumentCopies;  // cuda/recorded.hpp
+/// The launch that makes these copies, whose list must stay where it is until the step is enqueued.
 LaunchStep copy_arguments_step(ArgumentCopies&);
 void launch_take_retry(void* stream, index_t count, const int* retry, int* info);
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows);

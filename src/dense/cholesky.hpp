@@ -125,7 +125,7 @@ struct ShiftTries {
   double* used = nullptr;   // the shift of every item
 
   bool operator==(const ShiftTries&) const = default;
-  ShiftTries without_place() const { return {tries, shift, growth, nullptr}; }
+  ShiftTries without_used() const { return {tries, shift, growth, nullptr}; }
 };
 
 /// Factors every item of A, and those that fail again with a growing shift: each try is enqueued, and does nothing where
@@ -153,7 +153,8 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const S
       e.take_retry(A.count, retry.data(), info);
     }
   };
-  e.replayed(all_tries, A, Array<int>{info, A.count}, tuning, shifts.without_place(), Array<double>{shifts.used, A.count});
+  e.replayed(all_tries, A, Array<int>{info, A.count}, tuning, shifts.without_used(),
+             Array<double>{shifts.used, A.count});   // an address is told apart, see replayed
 }
 
 /// The same for one matrix, with the diagonal tiles on the host.

@@ -76,7 +76,7 @@ void cholesky_factor_solve(E& e, bool flipped, Items<T> A, Items<T> X, int* info
     if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info.data, info.data);
     cholesky_solve(e, flipped, Items<const T>(A), X, info.data, solve_tuning);
   };
-  e.replayed(both, flipped, A, X, Array<int>{info, A.count}, tuning, solve_tuning, shifts.without_place(),
+  e.replayed(both, flipped, A, X, Array<int>{info, A.count}, tuning, solve_tuning, shifts.without_used(),
              Array<double>{shifts.used, A.count});
 }
 

@@ -247,7 +247,8 @@ class CallAgain {
       if (call_ == Call::LuInverse) lu_inverse(*q_, a, pivots_.data(), x, info_.data());
       if (call_ == Call::LuFactorSolve) lu_factor_solve(*q_, a, pivots_.data(), x, info_.data());
       if (call_ == Call::Cholesky) cholesky(*q_, Uplo::Lower, a, info_.data(), steps);
-      if (call_ == Call::Shifted) cholesky(*q_, Uplo::Upper, a, info_.data(), {.shift_on_failure = {.tries = 2, .used = shifts_.data()}});
+      if (call_ == Call::Shifted)
+        cholesky(*q_, Uplo::Upper, a, info_.data(), {.shift_on_failure = {.tries = 2, .used = shifts_.data()}});
       if (call_ == Call::CholeskySolve) cholesky_solve(*q_, Uplo::Upper, a, x, info_.data());
       if (call_ == Call::CholeskyInverse) cholesky_inverse(*q_, Uplo::Lower, a, x, info_.data());
     });

@@ -432,9 +432,9 @@ struct Product {
   }
 
  private:
-  /// Where the r-th entry of one of so many threads lies from its first.
   template <int lines>
   using Lines = std::integral_constant<int, lines>;
+  /// Where the r-th entry of one of so many threads lies from its first.
   template <int lines>
   __device__ static constexpr int offset(int r) {
     return r / group * lines * group + r % group;
