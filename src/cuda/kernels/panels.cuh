@@ -1,5 +1,5 @@
-// Cholesky of a matrix of order up to 64 by one warp. The tensor cores take the triangle's tiles (tiles.cuh) as they are;
-// panels of eight columns are factored with a row to a lane.
+// Cholesky of a matrix of order up to 64 by one warp. The tensor cores take the triangle's tiles (tiles.cuh) as they
+// are; panels of eight columns are factored with a row to a lane.
 #pragma once
 
 #include <cuda/kernels/launch.cuh>
@@ -12,23 +12,23 @@ namespace trifactor::cuda {
 template <class Store, class T, int each>
 struct PanelRows {
   T* tile[each];
-  int r[each];
-  bool own[each];  // not a copy
-  bool inside;     // the first of them is a row of the matrix
+  int i[each], r[each];  // row of tiles, row of the tile
+  bool own[each];        // not a copy
+  bool inside;           // the first of them is a row of the matrix
   __device__ __forceinline__ PanelRows(T* store, int n, int p) {
     const int lane = int(threadIdx.x % 32), most = (n + 7) / 8 * 8 - 1;
 #pragma unroll
-    for (int i = 0; i < each; ++i) {
-      const int row = min(8 * p + 32 * i + lane, most);
-      own[i] = 8 * p + 32 * i + lane <= most;
-      tile[i] = store + Store::tile(row / 8, p), r[i] = row % 8;
+    for (int e = 0; e < each; ++e) {
+      const int row = min(8 * p + 32 * e + lane, most);
+      own[e] = 8 * p + 32 * e + lane <= most;
+      i[e] = row / 8, r[e] = row % 8, tile[e] = store + Store::tile(i[e], p);
     }
     inside = lane >= 8 || 8 * p + lane < n;
   }
   template <int all>
   __device__ __forceinline__ void read(T (&a)[all][8]) const {
 #pragma unroll
-    for (int i = 0; i < each; ++i) read_row<Store>(tile[i], r[i], a[i]);
+    for (int e = 0; e < each; ++e) read_row<Store>(tile[e], r[e], i[e], a[e]);
     if (!inside)  // the identity goes on below
 #pragma unroll
       for (int c = 0; c < 8; ++c) a[0][c] = T(c == r[0] ? 1 : 0);
@@ -36,8 +36,8 @@ struct PanelRows {
   template <int all>
   __device__ __forceinline__ void write(const T (&a)[all][8]) const {
 #pragma unroll
-    for (int i = 0; i < each; ++i)
-      if (own[i]) write_row<Store>(tile[i], r[i], a[i]);
+    for (int e = 0; e < each; ++e)
+      if (own[e]) write_row<Store>(tile[e], r[e], i[e], a[e]);
   }
 };
 
@@ -172,13 +172,17 @@ struct TilePair {
 };
 
 /// Brings panel p up to date: L_ip := A_ip - sum over k < p of L_ik L_pk^H, for the rows of tiles i = p .. used - 1,
-/// two at a time. part, second: where a lane meets the first tile. Without a branch, so that loads and products
+/// two at a time. part, place: where a lane meets the first tile. Without a branch, so that loads and products
 /// overlap. write(v, k) is called with the lane's part of each L_pk, which nobody changes any more.
 template <class Store, int pairs, class T, class Write>
-__device__ __forceinline__ void update_panel(T* part, int second, int p, int used, Write write) {
+__device__ __forceinline__ void update_panel(T* part, const PartPlace<Store, T>& place, int p, int used, Write write) {
+  const int second = place.second;
   T* row[2 * pairs];  // of tiles; where the last is missing, the one before
 #pragma unroll
-  for (int i = 0; i < 2 * pairs; ++i) row[i] = part + Store::tile(i + 1 < 2 * pairs ? p + i : min(p + i, used - 1), 0);
+  for (int e = 0; e < 2 * pairs; ++e) {
+    const int i = e + 1 < 2 * pairs ? p + e : min(p + e, used - 1);
+    row[e] = part + Store::tile(i, 0) + place.in_row(i);
+  }
   TilePair<T> c[pairs];
   TilePart<T> next[2 * pairs];
 #pragma unroll
@@ -207,7 +211,10 @@ __device__ __forceinline__ void update_panel(T* part, int second, int p, int use
 template <class T, int most>
 struct TilesShape {
   static constexpr int scratch = ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
-  static constexpr int entries(int n) { return scratch + TileStore<T>::size(n); }
+  template <class Store = TileStore<T>>
+  static constexpr int entries(int n) {
+    return scratch + Store::size(n);
+  }
   static constexpr int right = ceil_div(RightSide<T, most>::size, 32) * 32;  // entries, for a right-hand side
   // On a multiprocessor, as many as were fastest.
   static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 12 : 20) : 8;
@@ -223,13 +230,15 @@ SharedMemory tiles_memory(std::size_t bytes) {
 /// tiles. scratch: ColumnScratch<T, 8>::size entries. With `solves`, what RightSide::backward wants is left.
 template <int most, bool by_rows, bool solves, bool pairs = false, class T>
 __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scratch, RightSide<T, most> right) {
-  using Store = TileLayout<T, most, pairs>;
+  using Store = TileLayout<T, most, by_rows, pairs>;
   constexpr bool writes_parts = std::is_same_v<Store, PairStore<T>>;
   const int lane = int(threadIdx.x % 32), n = int(A.rows), used = (n + 7) / 8;
   // Above 32, rows of tiles are written as soon as they are complete, and two tiles go together: 0.141 against 0.146 ms
   // at order 64 in double, 0.092 against 0.097 in single; but 0.040 against 0.038 at order 32 in double.
   constexpr bool two_tiles = by_rows && !pairs && most > 4;
-  if constexpr (pairs)
+  if constexpr (pairs && !by_rows)
+    copy_columns<most>(A, store);
+  else if constexpr (pairs)
     copy_pairs<Store, most>(A, store);
   else if constexpr (two_tiles)
     copy_rows<most>(A, store);
@@ -257,7 +266,7 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
         }
       };
       const auto update = [&](auto constant) TF_INLINE_LAMBDA {
-        update_panel<Store, decltype(constant)::value>(part, place.second, p, used, write);
+        update_panel<Store, decltype(constant)::value>(part, place, p, used, write);
       };
       using std::integral_constant;
       const int left = (used - p + 1) / 2;  // pairs of tiles

@@ -1,5 +1,5 @@
-// A triangle of order up to 64 in shared memory, in tiles of 8 x 8: how they lie, what a lane has of one, and how a warp
-// brings them and writes them back.
+// A triangle of order up to 64 in shared memory, in tiles of 8 x 8: how they lie, what a lane has of one, and how a
+// warp brings them and writes them back.
 #pragma once
 
 #include <cuda/kernels/async.cuh>
@@ -45,10 +45,22 @@ struct PairStore {
   }
   __device__ static constexpr int column(int q, int e) { return vector * q + e; }
 };
-/// Where tiles lie in kernels for `most` rows of them. `pairs`: an upper triangle of which two neighbours are moved at
-/// a time.
-template <class T, int most, bool pairs>
-using TileLayout = std::conditional_t<pairs && (sizeof(T) == 4 || most > 4), PairStore<T>, TileStore<T>>;
+/// The same tiles of doubles where neighbours of a column lie together, so that two of them are brought at once. In odd
+/// rows of tiles every two columns are exchanged: sixteen lanes with a row each meet different banks.
+template <class T>
+struct ColumnStore {
+  static constexpr int pitch = 64, half = 32;
+  __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
+  __device__ static constexpr int row_place(int r, int c) { return r ^ (c & 2); }
+  __device__ static constexpr int column_place(int c, int i) { return 8 * (c ^ i % 2); }
+  /// Of entry (r, c) of a tile in row i of tiles.
+  __device__ static constexpr int place(int r, int c, int i) { return column_place(c, i) + row_place(r, c); }
+  static constexpr int size(int n) { return pitch / 2 * ceil_div(n, 8) * (ceil_div(n, 8) + 1); }
+};
+/// Where tiles lie in kernels for `most` rows of them. `pairs`: two neighbours are moved at a time.
+template <class T, int most, bool by_rows, bool pairs>
+using TileLayout = std::conditional_t<!pairs || (by_rows && sizeof(T) == 8 && most <= 4), TileStore<T>,
+                                      std::conditional_t<by_rows, PairStore<T>, ColumnStore<T>>>;
 
 /// What a lane has of a tile, as either operand and of the product: row right_row() and columns t and t + 4. Of a
 /// PairStore columns 2 t and 2 t + 1; of doubles every other lane has them the other way round, and rows likewise, so
@@ -59,16 +71,26 @@ struct TilePart {
 };
 template <class Store, class T>
 struct PartPlace {
-  static constexpr bool pairs = std::is_same_v<Store, PairStore<T>>;
+  static constexpr bool pairs = std::is_same_v<Store, PairStore<T>>, columns = std::is_same_v<Store, ColumnStore<T>>;
   int row, col;       // of the pair, or of the first entry
   bool turned;        // the pair is
-  int first, second;  // places: of v[0], and from there to v[1]
+  int first, second;  // places: of v[0], of a ColumnStore within its column; and from there to v[1]
   __device__ __forceinline__ PartPlace() {
     const LanePlace place;
     turned = pairs && sizeof(T) == 8 && place.t % 2;
     row = !pairs ? place.right_row() : sizeof(T) == 8 ? place.g ^ place.g / 2 % 2 : place.g;
     col = pairs ? 2 * place.t : place.t;
-    first = Store::place(row, col + (turned ? 1 : 0)), second = turned ? -1 : 1;
+    if constexpr (columns)
+      first = Store::row_place(row, col), second = Store::half;
+    else
+      first = Store::place(row, col + (turned ? 1 : 0)), second = turned ? -1 : 1;
+  }
+  /// From `first` to where v[0] lies in row i of tiles.
+  __device__ __forceinline__ int in_row(int i) const {
+    if constexpr (columns)
+      return Store::column_place(col, i);
+    else
+      return 0;
   }
 };
 template <class Store, class T>
@@ -98,24 +120,35 @@ __device__ __forceinline__ void store_part(T* at, int second, T v0, T v1) {
     *at = v0, *second_of<Store>(at, second) = v1;
 }
 
-/// Row r of a tile.
+/// Row r of a tile, which is in row i of tiles.
 template <class Store, class T>
-__device__ __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
+__device__ __forceinline__ void read_row(const T* tile, int r, [[maybe_unused]] int i, T (&a)[8]) {
+  if constexpr (std::is_same_v<Store, ColumnStore<T>>) {
 #pragma unroll
-  for (int q = 0; q < 8 / Store::vector; ++q) {
-    const auto v = *reinterpret_cast<const EntryVector<T, Store::vector>*>(tile + Store::place(r, Store::column(q, 0)));
+    for (int c = 0; c < 8; ++c) a[c] = tile[Store::place(r, c, i)];
+  } else {
 #pragma unroll
-    for (int e = 0; e < Store::vector; ++e) a[Store::column(q, e)] = v.v[e];
+    for (int q = 0; q < 8 / Store::vector; ++q) {
+      const auto v =
+          *reinterpret_cast<const EntryVector<T, Store::vector>*>(tile + Store::place(r, Store::column(q, 0)));
+#pragma unroll
+      for (int e = 0; e < Store::vector; ++e) a[Store::column(q, e)] = v.v[e];
+    }
   }
 }
 template <class Store, class T>
-__device__ __forceinline__ void write_row(T* tile, int r, const T (&a)[8]) {
+__device__ __forceinline__ void write_row(T* tile, int r, [[maybe_unused]] int i, const T (&a)[8]) {
+  if constexpr (std::is_same_v<Store, ColumnStore<T>>) {
 #pragma unroll
-  for (int q = 0; q < 8 / Store::vector; ++q) {
-    EntryVector<T, Store::vector> v;
+    for (int c = 0; c < 8; ++c) tile[Store::place(r, c, i)] = a[c];
+  } else {
 #pragma unroll
-    for (int e = 0; e < Store::vector; ++e) v.v[e] = a[Store::column(q, e)];
-    *reinterpret_cast<EntryVector<T, Store::vector>*>(tile + Store::place(r, Store::column(q, 0))) = v;
+    for (int q = 0; q < 8 / Store::vector; ++q) {
+      EntryVector<T, Store::vector> v;
+#pragma unroll
+      for (int e = 0; e < Store::vector; ++e) v.v[e] = a[Store::column(q, e)];
+      *reinterpret_cast<EntryVector<T, Store::vector>*>(tile + Store::place(r, Store::column(q, 0))) = v;
+    }
   }
 }
 
@@ -237,6 +270,36 @@ __device__ __forceinline__ void copy_pairs(const Tile<T>& A, T* store) {
       from += 8 * A.row_stride;
     }
   copy_commit();
+  copy_commit();
+}
+
+/// The same where columns are contiguous and aligned, in the two groups of copy_triangle. Above the diagonal the other
+/// entry of a pair stays as it is.
+template <int most>
+__device__ __forceinline__ void copy_columns(const Tile<double>& A, double* store) {
+  using Store = ColumnStore<double>;
+  constexpr int bytes = int(sizeof(double));
+  const int lane = int(threadIdx.x % 32), row = lane % 4 * 2, col = lane / 4, n = int(A.rows);
+  const unsigned to[2] = {shared_address(store + Store::place(row, col, 0)),
+                          shared_address(store + Store::place(row, col, 1))};
+  const double* from = A.data + col * A.col_stride + row;
+#pragma unroll
+  for (int k = 0; k < most; ++k) {
+    if (8 * k < n) {
+#pragma unroll
+      for (int i = k; i < most; ++i)
+        if (8 * i < n) {
+          const int inside = max(0, min(2, n - 8 * i - row)) * bytes;
+          const unsigned there = to[i % 2] + bytes * Store::tile(i, k);
+          if (i > k || col != row + 1)
+            copy_async<2 * bytes, 64>(there, from + 8 * i, i > k || col <= row ? inside : 0);
+          else
+            copy_async<bytes, 64>(there + bytes, from + 8 * i + 1, inside > bytes ? bytes : 0);
+        }
+      from += 8 * A.col_stride;
+    }
+    if (k == 0) copy_commit();
+  }
   copy_commit();
 }
 
