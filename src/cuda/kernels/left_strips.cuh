@@ -126,15 +126,17 @@ struct Left {
 };
 
 /// Which shapes take items of which order, and up to which the factor is kept; Panels take them as far as they go.
-/// H200, 2026-11-15, ms for 10,000 items, 1,000 from 300 on. Double at 128: in panels 0.698, from the left 0.829; at
-/// 100 0.408 and 0.655; by three warps 0.744 and 0.414; at 144 (5,000) 0.537 and 0.915, at 160 0.671 and 0.984, by six
-/// warps, which lose below, 0.643. At 256: 12 warps with 168 registers 3.93, 16 with 128 4.45. At 512: two blocks of
-/// six warps, block columns of 64, 2.70; of 32 2.81; one block of eight warps with two strips each 2.95; two of five
-/// warps 2.93.
+/// H200, 2026-11-15 and 16, ms for 10,000 items, 1,000 from 300 on. Double at 128: in panels 0.698, from the left
+/// 0.829; at 100 0.408 and 0.655; by three warps 0.744 and 0.414. From the left, two blocks of six warps: at 144 1.07,
+/// upper 1.00, in panels 1.06 and 1.03; at 160 1.22 and 1.14, in panels 1.30 and 1.41; at 192 1.59 and 1.48, of eight
+/// warps 1.82 and 1.73, one block of twelve 2.39 and 2.30. At 256: 12 warps with 168 registers 3.93, 16 with 128 4.45.
+/// At 512: two blocks of six warps, block columns of 64, 2.70; of 32 2.81; one block of eight warps with two strips
+/// each 2.95; two of five warps 2.93.
 template <class T>
 struct LeftShapes {
   static constexpr int most = 384;
-  using Panels = WidePanels<T, 4, 4, 160>;
+  using Panels = WidePanels<T, 4, 4, 144>;
+  using Up192 = Left<T, 6, 2, 2, 3>;
   using Up256 = Left<T, 12, 2, 1, 4>;
   using Up384 = Left<T, 12, 2, 1, 5, 1, 2>;
   using Up512 = Up384;
