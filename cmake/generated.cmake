@@ -26,7 +26,7 @@ add_custom_target(commit_header
 # headers alone, so the shortest operations to compile are one together, short ones have one for all scalars, and others one
 # for both of a kind.
 set(shortest_operations entries fronts lu lu_resident update)
-set(short_operations lu_rows trsm)
+set(short_operations lu_beside lu_rows trsm)
 set(paired_operations cholesky_solve inverted sweep)
 if(TRIFACTOR_HAS_CUDA)
   file(GLOB kernel_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cuda/kernels/*.cuh)

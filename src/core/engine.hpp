@@ -140,6 +140,12 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // The rows beside a panel as one operation, if the engine has one: lu_row_block(L, pivots, A, info) makes the pivots of L,
   // the panel's triangle, in A, and solves with L in A's first rows. True when it was done.
   { e.lu_row_block(C, read_pivots, A, read_info) } -> std::same_as<bool>;
+  // What a panel does to the columns beside it as one operation, if the engine has one: lu_beside(L, pivots, A, info) makes
+  // the pivots of the panel L in A, solves with its triangle in A's first rows, and subtracts the rest of L times those from
+  // A's other rows. True when it was done.
+  { e.lu_beside(C, read_pivots, A, read_info) } -> std::same_as<bool>;
+  // Whether the interchanges to the left of panels are better made in the end, all of them at once.
+  { e.lu_swaps_late(A) } -> std::same_as<bool>;
   // Makes the next n interchanges, or takes them back: swap_rows(A, pivots, n, backward, info). Row 0 of A is row
   // pivots.first.
   e.swap_rows(A, read_pivots, k, flag, read_info);

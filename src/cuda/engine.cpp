@@ -328,7 +328,8 @@ void CudaEngine::cholesky_persistent(Items<T> A, int band, bool resets, int* inf
 template <class T>
 bool CudaEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {
   if (min(A.rows, A.cols) > tuning.whole) return false;
-  const bool in_registers = A.cols <= lu_columns<T>(A.rows);
+  const bool in_registers =
+      A.cols <= lu_columns<T>(A.rows) && (one_strided(A) || !lu_resident_better<T>(A.rows, A.cols));
   if (!in_registers && (one_strided(A) || !lu_resident_fits<T>(A.rows, A.cols))) return false;
   set_path(!in_registers ? "resident" : max(A.rows, A.cols) <= 32 ? "warp" : "block");
   if (arena().planning()) return true;

@@ -127,6 +127,10 @@ class CudaEngine {
   template <class T>
   bool lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
   template <class T>
+  bool lu_beside(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
+  template <class T>
+  bool lu_swaps_late(const Items<T>& A) const;
+  template <class T>
   void swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
   template <class T>
   void log_det(Items<const T> L, Real<T>* out, const int* info);

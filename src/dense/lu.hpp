@@ -18,6 +18,15 @@ void lu_row_block(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* s
   trsm(e, unit_lower, plain(L), A.block(0, 0, L.rows, A.cols), skip);
 }
 
+/// All that a panel L does to the columns A beside it: those of lu_row_block, and below A -= L times its first rows.
+template <class T, EngineFor<T> E>
+void lu_beside(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* skip) {
+  const index_t m = L.rows, w = L.cols;
+  if (A.cols == 0 || e.lu_beside(Items<const T>(L), pivots, A, skip)) return;
+  lu_row_block(e, L.block(0, 0, w, w), pivots, A, skip);     // A1 := L1^-1 A1, of the exchanged rows
+  e.gemm(plain(L.block(w, 0, m - w, w)), plain(A.block(0, 0, w, A.cols)), A.block(w, 0, m - w, A.cols), skip);   // A2 -= L2 A1
+}
+
 /// The panel, halved down to `leaf` columns.
 template <class T, EngineFor<T> E>
 void lu_panel(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, index_t leaf) {
@@ -27,10 +36,8 @@ void lu_panel(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, 
   const index_t k = halve(min(m, n), leaf);
   auto left = A.block(0, 0, m, k), right = A.block(0, k, m, n - k);
   lu_panel(e, left, pivots, info, skip, leaf);
-  auto A11 = A.block(0, 0, k, k), A12 = A.block(0, k, k, n - k);
   auto A21 = A.block(k, 0, m - k, k), A22 = A.block(k, k, m - k, n - k);
-  lu_row_block(e, A11, pivots, right, skip);                 // A12 := L11^-1 A12, of the exchanged rows
-  e.gemm(plain(A21), plain(A12), A22, skip);                 // A22 -= L21 A12
+  lu_beside(e, left, pivots, right, skip);                   // A12 := L11^-1 A12,  A22 -= L21 A12
   lu_panel(e, A22, pivots.from(k), info, skip, leaf);
   e.swap_rows(A21, pivots.from(k), min(m, n) - k, false, skip);
 }
@@ -42,27 +49,27 @@ void lu_blocked(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip
   auto factor = [&](auto& engine, Items<T> window, Pivots<int> window_pivots, int* window_info, index_t) {
     lu_panel(engine, window, window_pivots, window_info, skip, panel.leaf(tuning.leaf));
   };
+  const bool late = e.lu_swaps_late(A);
   auto next = A.block(0, 0, m, min(nb, all));
   panel.begin(next, pivots, info, 0, factor);
   panel.end(next, pivots, info, 0, factor);
   for (index_t k = 0; k < all; k += nb) {
     const index_t w = min(nb, all - k), k1 = k + w, v = min(nb, all - k1);
-    auto L11 = A.block(k, k, w, w), L21 = A.block(k1, k, m - k1, w);
-    const auto update = [&](index_t j, index_t cols) {
-      if (cols == 0) return;
-      auto A12 = A.block(k, j, w, cols), A22 = A.block(k1, j, m - k1, cols);
-      lu_row_block(e, L11, pivots.from(k), A.block(k, j, m - k, cols), skip);   // A12 := L11^-1 A12
-      e.gemm(plain(L21), plain(A12), A22, skip);             // A22 -= L21 A12
+    auto L = A.block(k, k, m - k, w);
+    const auto update = [&](index_t j, index_t cols) {       // A12 := L11^-1 A12,  A22 -= L21 A12
+      lu_beside(e, L, pivots.from(k), A.block(k, j, m - k, cols), skip);
     };
     update(k1, v);
     if (v > 0) {
       next = A.block(k1, k1, m - k1, v);
       panel.begin(next, pivots.from(k1), info, k1, factor);
     }
-    e.swap_rows(A.block(k, 0, m - k, k), pivots.from(k), w, false, skip);
+    if (!late) e.swap_rows(A.block(k, 0, m - k, k), pivots.from(k), w, false, skip);
     update(k1 + v, n - k1 - v);
     if (v > 0) panel.end(next, pivots.from(k1), info, k1, factor);
   }
+  for (index_t k1 = nb; late && k1 < all; k1 += nb)
+    e.swap_rows(A.block(k1, k1 - nb, m - k1, nb), pivots.from(k1), all - k1, false, skip);
 }
 
 /// Factors every item of A.

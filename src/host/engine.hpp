@@ -100,6 +100,14 @@ class HostEngine {
     return false;
   }
   template <class T>
+  bool lu_beside(Items<const T>, Pivots<const int>, Items<T>, const int*) {
+    return false;
+  }
+  template <class T>
+  bool lu_swaps_late(const Items<T>&) const {
+    return false;
+  }
+  template <class T>
   void swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
   template <class T>
   void log_det(Items<const T> L, Real<T>* out, const int* info);

@@ -71,6 +71,18 @@ TYPED_TEST(LuBatch, TakesForcedBlockedPaths) {
       }
 }
 
+// Columns beside a panel are one operation there on CUDA devices, whatever the width of the panel.
+TYPED_TEST(LuBatch, TakesForcedBlockedPathsOfMiddleSizes) {
+  for (Kind kind : all_kinds)
+    for (auto shape : {Shape{140, 140}, {190, 133}, {129, 200}, {40, 150}})
+      for (const char* tuning : {"whole=0 nb=40 leaf=7", "whole=0 nb=100 leaf=32"}) {
+        SCOPED_TRACE(::testing::Message()
+                     << name(kind) << ' ' << shape.first << " x " << shape.second << ' ' << tuning);
+        const auto A = this->items(kind, 6, shape, 1);
+        expect_right(A, factor_lu(this->q, kind, A, {.tuning = tuning}));
+      }
+}
+
 TYPED_TEST(LuBatch, LargerItems) {
   for (Kind kind : all_kinds)
     for (auto shape : {Shape{300, 300}, {600, 70}, {70, 400}, {1100, 40}}) {

@@ -6,6 +6,7 @@
 #include <cuda/kernels/interchange.cuh>
 #include <cuda/kernels/launch.cuh>
 #include <cuda/kernels/lu_panel.cuh>
+#include <cuda/kernels/lu_warp.cuh>
 #include <cuda/kernels/mma.cuh>
 
 namespace trifactor::cuda {
@@ -152,8 +153,12 @@ __global__ void __launch_bounds__(lu_resident_threads, sizeof(T) > 8 ? 3 : 4)
 
 template <class T>
 void launch_lu_resident(void* stream, Items<T> A, Pivots<int> pivots, int* info, bool resets) {
-  launch(stream, lu_resident_kernel<T>, grid_for(A.count), lu_resident_threads,
-         std::size_t(lu_resident_bytes<T>(A.rows, A.cols)), A, pivots, info, resets);
+  if constexpr (std::is_same_v<T, float>)
+    launch(stream, lu_warp_kernel<T>, grid_for(A.count), LuWarp::threads, LuWarp::bytes(A.rows, A.cols), A, pivots,
+           info, resets);
+  else
+    launch(stream, lu_resident_kernel<T>, grid_for(A.count), lu_resident_threads,
+           std::size_t(lu_resident_bytes<T>(A.rows, A.cols)), A, pivots, info, resets);
 }
 
 }  // namespace trifactor::cuda

@@ -124,8 +124,47 @@ __global__ void __launch_bounds__(swap_threads)
   }
 }
 
+inline constexpr int permute_column_threads = 256;
+
+/// All interchanges at once, of up to `most` rows: a warp has a column to itself, and reads all of it before it writes.
+template <class T, int most>
+__global__ void __launch_bounds__(permute_column_threads)
+    permute_columns_kernel(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
+  constexpr int each = most / 32, warps = permute_column_threads / 32;
+  __shared__ int partner[most];
+  __shared__ short source[most];
+  const int rank = int(threadIdx.x), lane = rank % 32, warp = rank / 32;
+  for (index_t b = blockIdx.x; b < A.count; b += gridDim.x) {
+    if (info && info[b] != 0) continue;
+    const Tile<T> a = A.item(b);
+    const int rows = int(a.rows), all = int(pivots.size(b, n));
+    __syncthreads();  // the lists of the item before are no longer read
+    for (int i = rank; i < all; i += permute_column_threads) partner[i] = int(pivots.item(b)[i] - 1 - pivots.first);
+    __syncthreads();  // the interchanges are there
+    for (int i = rank; i < rows; i += permute_column_threads)
+      source[i] = short(row_before(i, partner, 0, all, backward));
+    __syncthreads();  // the list is complete
+    for (index_t j = index_t(blockIdx.y) * warps + warp; j < a.cols; j += index_t(gridDim.y) * warps) {
+      T x[each];
+#pragma unroll
+      for (int r = 0; r < each; ++r)
+        if (lane + 32 * r < rows) x[r] = a(source[lane + 32 * r], j);
+      __syncwarp();  // every row is read before one is written
+#pragma unroll
+      for (int r = 0; r < each; ++r)
+        if (lane + 32 * r < rows) a(lane + 32 * r, j) = x[r];
+    }
+  }
+}
+
 template <class T>
 void launch_swap_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
+  constexpr index_t at_once = 64, few = 32, most = 512;
+  if (n > at_once && A.cols >= few && A.rows <= most && n <= A.rows) {
+    const dim3 grid(grid_for(A.count), strips_for(A.count, ceil_div(A.cols, index_t(permute_column_threads / 32))));
+    const auto kernel = A.rows <= most / 2 ? permute_columns_kernel<T, most / 2> : permute_columns_kernel<T, most>;
+    return launch(stream, kernel, grid, permute_column_threads, 0, A, pivots, n, backward, info);
+  }
   const dim3 grid(grid_for(A.count), strips_for(A.count, ceil_div(A.cols, index_t(swap_columns))));
   launch(stream, swap_rows_kernel<T>, grid, swap_threads, 0, A, pivots, n, backward, info);
 }
