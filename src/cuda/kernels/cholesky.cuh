@@ -274,13 +274,22 @@ struct LeftWork {
   int rung = 0;
   bool apart = false;
 };
-/// Which shapes have a kernel of their own for items that are in_pairs. H200, 2026-11-15, upper over lower without it
-/// and with it: single at 128 1.07 and 0.98, 256 1.09 and 1.00, 300 1.06 and 1.04, 384 1.07 and 1.01, 512 1.17
-/// and 1.01, 640 1.10 and 1.01; double at 200 1.03 and 0.92, 256 1.02 and 0.92, 300 1.07 and 1.03, 384 1.05 and 0.94;
-/// at 512 1.04 and 1.20.
+/// Which shapes have a kernel of their own for upper triangles, Across. H200, 2026-11-16, upper over lower at odd
+/// orders without it and with it: single at 127 1.06 and 1.02, 201 1.09 and 0.98, 255 1.10 and 0.98, 301 1.11 and 1.00,
+/// 383 1.12 and 1.01, 511 1.16 and 1.08, 639 1.09 and 0.97; double at 201 1.06 and 1.00, 255 1.06 and 1.00, 301 1.04
+/// and 1.01, 383 1.11 and 1.07. Double at 511, where there is none: 1.05.
 template <class T, class Shape>
-inline constexpr bool pays_in_pairs =
+inline constexpr bool pays_across =
     !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
+/// Which have another one for those that are in_pairs. Upper over lower with the one above and with this one: single at
+/// 128 1.05 and 1.00, 512 1.09 and 0.98; double at 256 1.01 and 0.95, 300 1.05 and 1.00, 384 1.04 and 0.92. But single
+/// at 200 1.01 and 1.02, 256 1.03 and 1.00, 300 1.02 and 1.02, 384 1.05 and 1.03, 640 0.98 and 0.98: these do without.
+template <class T, class Shape>
+inline constexpr bool pays_in_pairs = [] {
+  using Single = LeftShapes<float>;
+  if (std::is_same_v<T, float>) return std::is_same_v<Shape, Single::Up128> || std::is_same_v<Shape, Single::Up512>;
+  return pays_across<T, Shape>;
+}();
 
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
@@ -298,7 +307,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     b = listed ? drawn[turn] : b - int(gridDim.x);
   };
   if (listed) let_next_start(), draw();
-  if (pays_in_pairs<T, Shape> && !Shape::pairs && work.apart) {  // mostly there is nothing left to do
+  constexpr bool may_be_apart = Shape::kept && (Shape::pairs || Shape::across);
+  if (may_be_apart && !Shape::pairs && work.apart) {  // mostly there is nothing left to do
     bool some = false;
     for (int i = b - int(threadIdx.x * gridDim.x); i >= 0; i -= int(blockDim.x * gridDim.x))
       some |= !in_pairs(A.item(i));
@@ -313,7 +323,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     } else {
       own = wanted(A, b, info, resets);
       if (own) a = A.item(b);
-      if (pays_in_pairs<T, Shape> && work.apart) own = own && in_pairs(a) == Shape::pairs;
+      if (may_be_apart && work.apart) own = own && in_pairs(a) == Shape::pairs;
     }
     const int failed = own ? factor_by_block<T, Shape>(a) : -1, last = b;
     draw();
@@ -386,6 +396,14 @@ bool all_in_pairs(const Items<T>& A) {
   return !A.pointers && A.count > 0 && A.stride % 2 == 0 && in_pairs(A.item(0));
 }
 
+/// Calls f with the type of the shape that takes any item of these triangles.
+template <class T, class Shape, class F>
+void with_left(bool upper, F f) {
+  if constexpr (pays_across<T, Shape>)
+    if (upper) return f(std::type_identity<Across<T, Shape>>{});
+  f(std::type_identity<Shape>{});
+}
+
 /// Launches one rung for all items; ragged ones are too large for a warp, or several to one.
 template <class T>
 void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A, int* info, index_t first,
@@ -434,17 +452,18 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   const auto left = [&]<class Shape>(Shape) {
     LeftWork work;
     index_t blocks = A.count;
+    const auto with = [&]<class Chosen>(std::type_identity<Chosen>) {
+      go(cholesky_left_kernel<T, Chosen>, A, grid_for(blocks), Chosen::threads, Chosen::bytes_of(A.rows), work);
+    };
     if constexpr (pays_in_pairs<T, Shape>) {
       const bool all = all_in_pairs(A);
       work.apart = A.is_flipped && A.pointers && !A.ragged() && A.ld % 2 == 0;
-      if (all || work.apart)
-        go(cholesky_left_kernel<T, InPairs<T, Shape>>, A, grid_for(blocks), Shape::threads, Shape::bytes_of(A.rows),
-           work);
+      if (all || work.apart) with(std::type_identity<InPairs<T, Shape>>{});
       if (all) return;
       // An odd number, since it may be every other item that is left.
       if (work.apart) blocks = (min(blocks, index_t(multiprocessors) * Shape::blocks) - 1) | 1;
     }
-    go(cholesky_left_kernel<T, Shape>, A, grid_for(blocks), Shape::threads, Shape::bytes_of(A.rows), work);
+    with_left<T, Shape>(A.is_flipped, with);
   };
   using std::integral_constant;
   switch (rung) {
@@ -556,12 +575,14 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   r = 1;
   const auto add = [&]<class Shape>(std::type_identity<Shape>) {
     if (most[r] > most[r + 1] || (large && r == 1)) {
-      const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, typename KernelOf<Shape>::type>);
       work[r] = {list, r};
       const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
-      const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
-      step[steps++] = {
-          k, {grid, 1}, Shape::threads, Shape::bytes_of(most[r]), overlaps, {&A, &work[r], &info, &first, &resets}};
+      with_left<T, typename KernelOf<Shape>::type>(A.is_flipped, [&]<class Chosen>(std::type_identity<Chosen>) {
+        const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, Chosen>);
+        const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
+        step[steps++] = {
+            k, {grid, 1}, Chosen::threads, Chosen::bytes_of(most[r]), overlaps, {&A, &work[r], &info, &first, &resets}};
+      });
     }
     ++r;
   };

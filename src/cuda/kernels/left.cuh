@@ -110,19 +110,34 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     };
     // The same for a late strip and tile columns begin .. end - 1, with what it is made of on its way.
     const auto update_late = [&](auto strip, int begin, int end) TF_INLINE_LAMBDA {
-      constexpr int s = decltype(strip)::value, ahead = Shape::ahead;
-      Strip<T, Shape::pairs> at;
-      LeftPart<T> left[ahead];
-      const auto read = [&](LeftPart<T>& to, bool more) TF_INLINE_LAMBDA { at.next(to, A.data, half, more, true); };
-      at.find(afresh(A), row(s), nb * begin, place);
-#pragma unroll
-      for (int g = 0; g < ahead; ++g) read(left[g], nb * begin + 8 * g < nb * end);
+      constexpr int s = decltype(strip)::value;
+      const auto entries = [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[s][j]; };
+      if constexpr (Shape::copies) {
+        CopiedStrip<T, Shape> copy;
+        copy.room = Shared::room(worker - first_with_late);
+        copy.begin(afresh(A), row(s), nb * begin, nb * end);
 #pragma unroll 1
-      for (int k = begin; k < end; ++k)
-        subtract_tile<Kept, 1, tiles, Shape::together>(
-            [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[s][j]; }, right(k),
-            [&](int, int v, int) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead]; },
-            [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], nb * k + 8 * (u + ahead) < nb * end); });
+        for (int k = begin; k < end; ++k) {
+          copy.next(afresh(A), row(s), nb * k, nb * end);
+          subtract_tile<Kept, 1, tiles, Shape::together>(
+              entries, right(k), [&](int u, int, int) TF_INLINE_LAMBDA { return as_left(copy.left[u]); },
+              [](int, int) {});
+        }
+      } else {
+        constexpr int ahead = Shape::ahead;
+        Strip<T, Shape::pairs> at;
+        LeftPart<T> left[ahead];
+        const auto read = [&](LeftPart<T>& to, bool more) TF_INLINE_LAMBDA { at.next(to, A.data, half, more, true); };
+        at.find(afresh(A), row(s), nb * begin, place);
+#pragma unroll
+        for (int g = 0; g < ahead; ++g) read(left[g], nb * begin + 8 * g < nb * end);
+#pragma unroll 1
+        for (int k = begin; k < end; ++k)
+          subtract_tile<Kept, 1, tiles, Shape::together>(
+              entries, right(k),
+              [&](int, int v, int) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead]; },
+              [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], nb * k + 8 * (u + ahead) < nb * end); });
+      }
     };
 #pragma unroll
     for (int s = 0; s < strips; ++s)
@@ -151,7 +166,20 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
         for (int u = 0; u < tiles; ++u) y[u] = get_tile<Kept>(static_cast<const T*>(at), u);
       solve_strip<Shape, Kept>(y, afresh(A), k0, r, !late, at, place);
     }
-    if (Shared::status() > 0 || k1 >= n) break;
+    if (k1 >= n) break;
+    const auto write_kept = [&]() TF_INLINE_LAMBDA {
+      if constexpr (Shape::across) {
+        __syncwarp();  // what the warp has solved is there
+#pragma unroll 1
+        for (int r = k1 + 16 * worker; r < end_kept && worker < solvers; r += 16 * solvers)
+          RowParts<T, Shape::pairs, Kept::offset(0, 2)>::write(static_cast<const T*>(kept(r, k0 / nb) - lane_place),
+                                                               afresh(A), r, k0);
+      }
+    };
+    if (Shared::status() > 0) {
+      write_kept();
+      break;
+    }
     __syncthreads();  // the block column is solved, and nobody wants its diagonal tile any more
     for_constants<strips>([&](auto constant) TF_INLINE_LAMBDA {
       constexpr int s = decltype(constant)::value;
@@ -163,6 +191,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     });
     if constexpr (Shape::late > 0)
       if (has_late) update_late(Last{}, k0 / nb, k1 / nb);
+    write_kept();
     meet_workers<Shape>();  // nobody reads the tiles of its row any more
     const bool room = k1 + nb == Shape::first_late && n > Shape::first_late;  // for late rows: no other is wanted now
 #pragma unroll
@@ -170,6 +199,8 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       if (row(s) >= k1 + nb && row(s) < n) {
         if (Shape::late == 0 || row(s) < end_kept || room) {
           park(c[s], row(s), k1 / nb);
+        } else if constexpr (Shape::copies) {
+          RowParts<T, Shape::pairs>::write(c[s], Shared::room(worker - first_with_late), afresh(A), row(s), k1);
         } else {
           StripWriter<T, Shape::pairs> writer(afresh(A), row(s), k1, place);
 #pragma unroll
@@ -257,7 +288,21 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
         for (int s = 0; s < strips; ++s) strip[s].next(to[s], A.data, half, more, more);
       };
       const bool any = row(0) < n;
-      if (any) {
+      using Parts = RowParts<T, Shape::pairs>;
+      CopiedStrip<T, Shape> copy;
+      T* turned = nullptr;  // where strips are turned
+      if constexpr (Shape::across) {
+        static_assert(strips == 1 && Shape::copies);
+        copy.room = Shared::room(worker), turned = Shared::room(Shape::workers + worker);
+        if (any) {
+          copy.begin(A, row(0), 0, k0);
+          T v[wide][16];
+#pragma unroll
+          for (int w = 0; w < wide; ++w) Parts::load(v[w], A, row(0), k0 + w * nb);
+#pragma unroll
+          for (int w = 0; w < wide; ++w) Parts::take(c[w][0], v[w], turned);
+        }
+      } else if (any) {
 #pragma unroll
         for (int s = 0; s < strips; ++s) strip[s].find(A, row(s), 0, place);
         if (k0 > 0)
@@ -282,7 +327,14 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
               [&](int, int v, int s) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead][s]; },
               [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], k + 8 * (u + ahead) < k0); });
         };
-        if (strips > 1 && row(strips - 1) < n)
+        if constexpr (Shape::across) {
+          if (any) {
+            copy.next(A, row(0), k, k0);
+            subtract_tile<Copied, 1, wide * tiles>(
+                [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][0][j % tiles]; }, B,
+                [&](int u, int, int) TF_INLINE_LAMBDA { return as_left(copy.left[u]); }, [](int, int) {});
+          }
+        } else if (strips > 1 && row(strips - 1) < n)
           update(std::integral_constant<int, strips>{});
         else if (any)
           update(std::integral_constant<int, 1>{});
@@ -298,9 +350,11 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
         }
 #pragma unroll
         for (int s = 0; s < strips; ++s)
-          if (row(s) >= k + nb && row(s) < n)
+          if (row(s) >= k + nb && row(s) < n) {
             solve_strip<Shape, Copied>(c[w][s], afresh(A), k, row(s), w + 1 < wide && row(s) < k + 2 * nb,
                                        Shared::between() + lane_place + (row(s) - k - nb), place);
+            if constexpr (Shape::across) Parts::write(c[w][s], turned, afresh(A), row(s), k);
+          }
         if (Shared::status() > 0 && Shared::status() <= k + nb) break;  // the columns before the failed one are solved
         if (w + 1 < wide && k + nb < n) {
           if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there

@@ -87,7 +87,8 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
 template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 1, int late_ = 0>
 struct Left {
   static constexpr bool in_panels = false;
-  static constexpr bool pairs = false;  // a lane's two columns of a tile are neighbours
+  static constexpr bool pairs = false;                   // a lane's two columns of a tile are neighbours
+  static constexpr bool across = false, copies = false;  // see Across
   static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32, tiles = nb / 8;
   static constexpr int blocks = blocks_;  // on a multiprocessor
   static constexpr int half = half_;
@@ -183,6 +184,119 @@ TF_HD bool in_pairs(const Tile<T>& A) {
   return A.col_stride == 1 && A.row_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(A.data) % (2 * sizeof(T)) == 0;
 }
 
+/// 16 rows of a block column between global memory, where rows are contiguous but not aligned, and shared memory, where
+/// they lie as those of a KeptTile do, `apart` entries from one tile of eight columns to the next: 32 entries that
+/// follow each other there are parts of eight of four rows, for which a load or store meets four lines and not eight.
+template <class T, bool pairs, int apart = 128>
+struct RowParts {
+  static constexpr bool single = sizeof(T) == 4;
+  static_assert(single || !pairs);
+  static constexpr int size = 512;
+  __device__ static int lane() { return int(threadIdx.x) % 32; }
+  /// Where the lane's entry of part j of tile u is: in row row() + down(j) and column 8 u + column().
+  __device__ static int row() {
+    const int group = lane() / (single ? 16 : 8);
+    return (pairs ? group : single ? group * 4 : group / 2 + group % 2 * 4) + (single ? lane() / 2 % 2 * 8 : 0);
+  }
+  __device__ static int column() {
+    const int t = lane() / (single ? 4 : 2) % 4, second = lane() % 2;
+    return pairs ? 2 * t + second : t + 4 * second;
+  }
+  __device__ static constexpr int down(int j) { return pairs ? 2 * j : single ? j : j % 2 * 2 + j / 2 * 8; }
+  /// f(j, u, pointer to the entry in A, how many rows there are from it on) for all parts.
+  template <class F>
+  __device__ __forceinline__ static void visit(const Tile<T>& A, int r0, int k0, F f) {
+    const int r = r0 + row();
+    T* p = A.data + r * A.row_stride + (k0 + column());
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+#pragma unroll
+      for (int u = 0; u < 4; ++u) f(j, u, p + 8 * u, int(A.rows) - r - down(j));
+      p += (down(j + 1) - down(j)) * A.row_stride;
+    }
+  }
+  __device__ __forceinline__ static void write(const T* strip, const Tile<T>& A, int r0, int k0) {
+    T v[4];
+    visit(A, r0, k0, [&](int j, int u, T* p, int left) TF_INLINE_LAMBDA {
+      if (u == 0)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) v[i] = strip[i * apart + j * 32 + lane()];
+      if (left > 0) *p = v[u];
+    });
+  }
+  /// Starts to copy rows below the diagonal tile.
+  __device__ __forceinline__ static void start(T* strip, const Tile<T>& A, int r0, int k0) {
+    const unsigned to = shared_address(strip + lane());
+    visit(A, r0, k0, [&](int j, int u, const T* p, int left) TF_INLINE_LAMBDA {
+      copy_async<int(sizeof(T))>(to + unsigned((u * apart + j * 32) * int(sizeof(T))), p,
+                                 left > 0 ? int(sizeof(T)) : 0);
+    });
+  }
+  /// v := the lane's entries, zero outside of the triangle; and from there to the accumulators.
+  __device__ __forceinline__ static void load(T (&v)[16], const Tile<T>& A, int r0, int k0) {
+    const int across = r0 + row() - k0 - column();
+    visit(A, r0, k0, [&](int j, int u, const T* p, int left) TF_INLINE_LAMBDA {
+      v[4 * j + u] = T(0);
+      if (left > 0 && 8 * u - down(j) <= across) v[4 * j + u] = *p;
+    });
+  }
+  __device__ __forceinline__ static void take(TensorEntries<T> (&c)[4], const T (&v)[16], T* strip) {
+    __syncwarp();  // nobody reads what was there before
+#pragma unroll
+    for (int i = 0; i < 16; ++i) strip[i % 4 * apart + i / 4 * 32 + lane()] = v[i];
+    __syncwarp();  // it is there
+#pragma unroll
+    for (int u = 0; u < 4; ++u) c[u] = get_tile<RowParts>(static_cast<const T*>(place(strip)), u);
+  }
+  __device__ __forceinline__ static void write(const TensorEntries<T> (&c)[4], T* strip, const Tile<T>& A, int r0,
+                                               int k0) {
+    __syncwarp();  // nobody reads what was there before
+#pragma unroll
+    for (int u = 0; u < 4; ++u) put_tile<RowParts>(place(strip), u, c[u]);
+    __syncwarp();  // it is there
+    write(static_cast<const T*>(strip), A, r0, k0);
+  }
+  // As a layout of get_tile and put_tile.
+  static constexpr int vector = KeptTile<T>::vector;
+  __device__ static constexpr int offset(int eight, int four) {
+    return KeptTile<T>::offset(eight, four % 2) + four / 2 * apart;
+  }
+  __device__ __forceinline__ static T* place(T* strip) { return strip + KeptTile<T>::place(); }
+};
+/// For upper triangles alone, however their rows are aligned. Strips that are kept are written from there, when the
+/// factoring warp has its next diagonal tile: for lower ones that loses up to 4 %. `copies`: left operands of floats
+/// are copied to shared memory by parts of rows; where no strips are kept, all of them go through it.
+template <class T, class Shape>
+struct Across : std::conditional_t<Shape::kept, Shape, InPairs<T, Shape>> {
+  static constexpr bool across = true;
+  static constexpr bool copies = sizeof(T) == 4 && (Shape::late > 0 || !Shape::kept);
+  static constexpr int rooms = !copies ? 0 : Shape::kept ? 2 * Shape::late : 2 * Shape::workers;  // for a strip each
+  static constexpr std::size_t bytes = Shape::bytes + rooms * RowParts<T, false>::size * sizeof(T);
+  static constexpr std::size_t bytes_of(index_t) { return bytes; }
+};
+
+/// 16 rows as left operand, copied to shared memory a tile ahead.
+template <class T, class Shape>
+struct CopiedStrip {
+  using Parts = RowParts<T, Shape::pairs>;
+  T* room;
+  TensorEntries<T> left[4];
+  /// For columns k .. end - 1.
+  __device__ __forceinline__ void begin(const Tile<T>& A, int row, int k, int end) const {
+    __syncwarp();  // nobody reads what was there before
+    if (k < end) Parts::start(room, A, row, k);
+  }
+  /// left := columns k .. k + 31
+  __device__ __forceinline__ void next(const Tile<T>& A, int row, int k, int end) {
+    copy_wait_all();
+    __syncwarp();  // the strip is there
+#pragma unroll
+    for (int u = 0; u < 4; ++u) left[u] = get_tile<Parts>(static_cast<const T*>(Parts::place(room)), u);
+    __syncwarp();  // everyone has read it
+    if (k + 32 < end) Parts::start(room, A, row, k + 32);
+  }
+};
+
 /// Brings tiles of the rows of A from r0 on to shared memory by one warp, one after the other from the left. Rows
 /// beyond the last are copies of it: what comes of them is not used.
 template <class Layout, class T>
@@ -267,6 +381,10 @@ struct LeftShared {
   __device__ static T* scratch() { return inverses(0) + Shape::diagonals * (Shape::nb / 8) * Corner<T>::size; }
   /// The second half of the first diagonal tiles of a wide block column, below the diagonal.
   __device__ static T* between() { return tiles() + Shape::ring * CopiedTile<T>::size; }
+  /// Of Across: for the i-th strip.
+  __device__ static T* room(int i) {
+    return scratch() + Shape::nb + 16 / int(sizeof(T)) + i * RowParts<T, Shape::pairs>::size;
+  }
   /// Of the latest diagonal tile: 0, or the order of the minor that failed.
   __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }
 };
@@ -496,8 +614,8 @@ class StripWriter {
   index_t at_[2], four_;
   int left_;  // rows from the lane's first on
 };
-/// c := c L^-H for the diagonal tile L; to A, and to `kept` if wanted. Without a branch, which would keep apart what
-/// can be done side by side.
+/// c := c L^-H for the diagonal tile L; to A, but of Across only what is not kept, and to `kept` if wanted. Without a
+/// branch, which would keep apart what can be done side by side.
 template <class Shape, class Layout, class T>
 __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0, int row,
                                             bool keeps, T* kept, const TilePlace<Shape::pairs>& place) {
@@ -511,7 +629,7 @@ __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles],
     const T* const V = inverses + p * Corner<T>::size;
     const RightPart<T> negative{{-conj(V[0]), -conj(V[place.step * Corner<T>::pitch])}};
     const TensorEntries<T> x = c[p] = times_inverse(c[p], negative);
-    writer.next(x);
+    if (!Shape::across || (Shape::kept && !keeps)) writer.next(x);
     if (keeps) put_tile<Layout>(kept, p, x);
 #pragma unroll
     for (int j = p + 1; j < tiles; ++j) {
