@@ -10,8 +10,8 @@ namespace trifactor::cuda {
 using namespace core;
 
 // kernels/cholesky.cuh: windows of any order in one launch, or, where each ragged item takes the rung of its own size,
-// in three to ten, which are one graph. These take so many ints of scratch memory (0: one launch, and `list` is null),
-// and flags, some 130, which must be zero and are so again afterwards. `resets`: info is decided here, not read.
+// in three to eleven, which are one graph. These take so many ints of scratch memory (0: one launch, and `list` is
+// null), and flags, some 130, which must be zero and are so again afterwards. `resets`: info is decided here, not read.
 // Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);

@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
 /// Numbers of items in `order`, the largest items first. Sizes are told apart by eights up to 512, and by 128 and less
 /// beyond. `flags` are zero before and after.
 struct ItemList {
-  static constexpr int keys = 128, rungs = 8;  // at most
+  static constexpr int keys = 128, rungs = 9;  // at most
   int* order = nullptr;                        // null: there is no list
   int* ranks = nullptr;                        // of an item, among those of its key
   int* bounds = nullptr;                       // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
@@ -375,8 +375,8 @@ struct ListedShapes;
 template <>
 struct ListedShapes<double> {
   using S = LeftShapes<double>;
-  using type =
-      ShapeList<S::Beyond, S::Up512, S::Up256, S::Up192, S::Panels, UpTo<S::Panels, 128>, UpTo<S::Panels, 112>>;
+  using type = ShapeList<S::Beyond, S::Up512, S::Up256, S::Up224, S::Up192, S::Panels, UpTo<S::Panels, 128>,
+                         UpTo<S::Panels, 112>>;
 };
 template <>
 struct ListedShapes<float> {
@@ -488,8 +488,9 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
       else if constexpr (LeftShapes<T>::Panels::most < 128)
         rung == Rung::Resident128 ? left(typename LeftShapes<T>::Up128{}) : left(typename LeftShapes<T>::Up256{});
       else if constexpr (requires { typename LeftShapes<T>::Up192; })
-        A.rows <= LeftShapes<T>::Up192::most ? left(typename LeftShapes<T>::Up192{})
-                                             : left(typename LeftShapes<T>::Up256{});
+        A.rows <= LeftShapes<T>::Up192::most   ? left(typename LeftShapes<T>::Up192{})
+        : A.rows <= LeftShapes<T>::Up224::most ? left(typename LeftShapes<T>::Up224{})
+                                               : left(typename LeftShapes<T>::Up256{});
       else
         left(typename LeftShapes<T>::Up256{});
       break;

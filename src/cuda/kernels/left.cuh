@@ -33,13 +33,16 @@ __device__ __noinline__ void kept_chain(Tile<T> given) {
   for (int k0 = 0; k0 < n; k0 += Shape::nb) {
     if (k0 + Shape::nb < n) prefetch_columns(afresh(A), k0 + Shape::nb);
     barrier_wait(diagonal_barrier(), k0 / Shape::nb % 2);  // the diagonal tile is there
-    factor_diagonal<T, Shape>(n, k0);
+    factor_diagonal<T, Shape>(A, k0);
     __syncthreads();  // it is factored
     write_diagonal<T, Shape>(afresh(A), k0);
     if (LeftShared<T, Shape>::status() > 0) break;
     if (k0 + Shape::nb < n) __syncthreads();  // the block column is solved
   }
-  if (threadIdx.x == 0) barrier_end(diagonal_barrier());
+  if (threadIdx.x == 0) {
+    barrier_end(diagonal_barrier());
+    if constexpr (Shape::given == 0) barrier_end(given_barrier());
+  }
 }
 
 template <class T, class Shape>
@@ -96,7 +99,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
         return s + 1 == strips && has_late ? end_kept + 16 * (worker - first_with_late) : r < end_kept ? r : n;
       return r;
     };
-    TensorEntries<T> c[strips][tiles];
+    TensorEntries<T> c[strips + Shape::more][tiles];
     const auto right = [&](int k) TF_INLINE_LAMBDA { return Shared::tiles() + Shape::slot(k1 / nb, k) + lane_place; };
     // Strips first, first + 1, ... -= their products with tile column k
     const auto update = [&](auto from, auto count, int k) TF_INLINE_LAMBDA {
@@ -187,15 +190,25 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       if (s == 0 && worker < 2) {
         if (row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
         barrier_arrive(diagonal_barrier());  // the next diagonal tile is there
+        if constexpr (Shape::given == 0) {
+          if (row(0) < n) put_given<T, Shape>(c[0], afresh(A), k1, row(0), place);
+          barrier_arrive(given_barrier());  // and in A
+        }
       }
     });
     if constexpr (Shape::late > 0)
       if (has_late) update_late(Last{}, k0 / nb, k1 / nb);
     write_kept();
+    if constexpr (Shape::more > 0)
+      if (row(strips) < n) {
+        load(c[strips], row(strips), k1);
+#pragma unroll 1
+        for (int k = 0; k < k1 / nb; ++k) update(integral_constant<int, strips>{}, integral_constant<int, 1>{}, k);
+      }
     meet_workers<Shape>();  // nobody reads the tiles of its row any more
     const bool room = k1 + nb == Shape::first_late && n > Shape::first_late;  // for late rows: no other is wanted now
 #pragma unroll
-    for (int s = 0; s < strips; ++s)
+    for (int s = 0; s < strips + Shape::more; ++s)
       if (row(s) >= k1 + nb && row(s) < n) {
         if (Shape::late == 0 || row(s) < end_kept || room) {
           park(c[s], row(s), k1 / nb);
@@ -254,7 +267,7 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
       if (r0 == k0)
         for (int k = k0; k < min(k0 + width, n); k += nb) {
           __syncthreads();  // the diagonal tile is there
-          factor_diagonal<T, Shape>(n, k);
+          factor_diagonal<T, Shape>(A, k);
           __syncthreads();  // it is factored
           if (Shared::status() > 0) break;
           if (k + nb < min(k0 + width, n)) __syncthreads();  // what is left of the next one is there
@@ -383,6 +396,7 @@ __device__ __forceinline__ int factor_left(const Tile<T>& A) {
   if (threadIdx.x == 0) {
     Shared::status() = 0;
     if constexpr (Shape::kept) barrier_init(diagonal_barrier(), diagonal_threads);
+    if constexpr (Shape::given == 0) barrier_init(given_barrier(), diagonal_threads);
   }
   __syncthreads();  // nothing has failed yet
   if constexpr (Shape::kept) {

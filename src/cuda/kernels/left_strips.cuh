@@ -82,16 +82,16 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
 }
 
 /// The shape of factor_left: 16 `strips` rows to each worker at once. `kept`: the factor stays in shared memory as far
-/// as it is still needed, `half` x `half` tiles of it; otherwise it is read from global memory. The last `late` rows of
-/// tiles of an item that is too large for that are read from global memory, too, until there is room.
-template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 1, int late_ = 0>
+/// as it is still needed, (`half` + `odd`) x `half` tiles of it; otherwise it is read from global memory. The last
+/// `late` rows of tiles of an item that is too large for that are read from global memory, too, until there is room.
+template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 1, int late_ = 0, int odd_ = 0>
 struct Left {
   static constexpr bool in_panels = false;
   static constexpr bool pairs = false;                   // a lane's two columns of a tile are neighbours
   static constexpr bool across = false, copies = false;  // see Across
   static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32, tiles = nb / 8;
   static constexpr int blocks = blocks_;  // on a multiprocessor
-  static constexpr int half = half_;
+  static constexpr int half = half_, odd = odd_;
   static constexpr int wide = wide_;  // diagonal tiles of a block column: the more, the less is read from global memory
   static constexpr bool kept = half > 0;
   static constexpr int workers = warps - 1;
@@ -99,14 +99,16 @@ struct Left {
   // tenfold: workers that share a quarter with the warp that factors come last, and update where there is no other way.
   static constexpr bool apart = kept && sizeof(Real<T>) == 8;
   static constexpr int updaters = apart ? warps - (warps + 3) / 4 : workers;
-  static constexpr int chunk = 16 * workers * strips;
+  static constexpr int more = odd;  // strips of a worker that wait until the block column before is solved
+  static constexpr int chunk = 16 * workers * (strips + more);
   static constexpr int late = late_, first_late = late ? 2 * nb * half : 1 << 30;
-  static constexpr int most = kept ? min((2 * half + late) * nb, chunk + nb) : 1 << 30;  // the largest order
+  static_assert(late == 0 || odd == 0);
+  static constexpr int most = kept ? min((2 * half + odd + late) * nb, chunk + nb) : 1 << 30;  // the largest order
   static constexpr int ahead = sizeof(T) * strips * wide <= 8 ? 4 : 2;  // steps of 8 columns that are loaded ahead
   // Steps of 8 columns that are unrolled; of more, so many doubles are loaded ahead that they are spilled.
   static constexpr int together = sizeof(Real<T>) == 8 ? 2 : 4;
   static constexpr int ring = 3 * wide;  // tiles of right operands that are on their way, or in use
-  static constexpr int slabs = kept ? max(half * half, (2 * half + late) * late) : ring + wide - 1;
+  static constexpr int slabs = kept ? max((half + odd) * half, (2 * half + late) * late) : ring + wide - 1;
   static constexpr int pitch = nb + column_pad<T>;
   // How a diagonal tile is factored: see factor_tile. H200, ms, with columns sent around and without: complex double at
   // 128 0.526 and 0.678 (2,000 items), at 256 0.75 and 0.86 (500); double at 200 1.35 and 1.42 (5,000), but at 300 0.62
@@ -114,14 +116,16 @@ struct Left {
   static constexpr bool sends = is_complex<T> || (kept && late_ == 0);
   static constexpr int slab = kept ? KeptTile<T>::size : CopiedTile<T>::size;
   static constexpr int diagonals = kept ? 1 : wide;  // that are held at once
+  // Diagonal tiles as they were before they were factored. Where there is no room for one, it is in A.
+  static constexpr int given = odd ? 0 : 1;
   static constexpr int entries =
-      slabs * slab + (diagonals + 1) * nb * pitch + diagonals * (nb / 8) * Corner<T>::size + nb;
+      slabs * slab + (diagonals + given) * nb * pitch + diagonals * (nb / 8) * Corner<T>::size + nb;
   static constexpr std::size_t bytes = entries * sizeof(T) + 16;
   static constexpr std::size_t bytes_of(index_t) { return bytes; }
   /// Where tile (i, k) of the factor is kept; its place is taken by another when block row i is done.
   __device__ static int slot(int i, int k) {
     if (late > 0 && i >= 2 * half) return ((i - 2 * half) * (2 * half + late) + k) * KeptTile<T>::size;
-    const int u = i < half ? k : k < half ? i - half : k - half, v = i < half ? i : k < half ? k : i - half;
+    const int u = i < half ? k : k < half ? i - half : k - half, v = i < half ? i : k < half ? k : i - half - odd;
     return (u * half + v) * KeptTile<T>::size;
   }
 };
@@ -129,15 +133,17 @@ struct Left {
 /// Which shapes take items of which order, and up to which the factor is kept; Panels take them as far as they go.
 /// H200, 2026-11-15 and 16, ms for 10,000 items, 1,000 from 300 on. Double at 128: in panels 0.698, from the left
 /// 0.829; at 100 0.408 and 0.655; by three warps 0.744 and 0.414. From the left, two blocks of six warps: at 144 1.07,
-/// upper 1.00, in panels 1.06 and 1.03; at 160 1.22 and 1.14, in panels 1.30 and 1.41; at 192 1.59 and 1.48, of eight
-/// warps 1.82 and 1.73, one block of twelve 2.39 and 2.30. At 256: 12 warps with 168 registers 3.93, 16 with 128 4.45.
-/// At 512: two blocks of six warps, block columns of 64, 2.70; of 32 2.81; one block of eight warps with two strips
-/// each 2.95; two of five warps 2.93.
+/// upper 1.00, in panels 1.06 and 1.03; at 160 1.22 and 1.14, in panels 1.30 and 1.41; at 192 1.60 and 1.48, with the
+/// shape for 224 1.85 and 1.81, of eight warps 1.82 and 1.73, one block of twelve 2.38 and 2.31; at 200 1.97 and 1.99,
+/// of eight warps 2.10 and 2.13, one of twelve 2.60 and 2.54. At 256: 12 warps with 168 registers 3.93, 16 with
+/// 128 4.45. At 512: two blocks of six warps, block columns of 64, 2.70; of 32 2.81; one block of eight warps with two
+/// strips each 2.95; two of five warps 2.93.
 template <class T>
 struct LeftShapes {
   static constexpr int most = 384;
   using Panels = WidePanels<T, 4, 4, 144>;
   using Up192 = Left<T, 6, 2, 2, 3>;
+  using Up224 = Left<T, 6, 2, 2, 3, 1, 0, 1>;
   using Up256 = Left<T, 12, 2, 1, 4>;
   using Up384 = Left<T, 12, 2, 1, 5, 1, 2>;
   using Up512 = Up384;
@@ -375,7 +381,8 @@ struct LeftShared {
   }
   /// Of the diagonal blocks of the tile, likewise.
   __device__ static T* inverses(int k0) {
-    return given() + Shape::nb * Shape::pitch + k0 / Shape::nb % Shape::diagonals * (Shape::nb / 8 * Corner<T>::size);
+    return given() + Shape::given * Shape::nb * Shape::pitch +
+           k0 / Shape::nb % Shape::diagonals * (Shape::nb / 8 * Corner<T>::size);
   }
   /// Of factor_tile.
   __device__ static T* scratch() { return inverses(0) + Shape::diagonals * (Shape::nb / 8) * Corner<T>::size; }
@@ -389,17 +396,27 @@ struct LeftShared {
   __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }
 };
 
+/// Where the two workers that have the next diagonal tile tell that it is in A, too, if there is no room for `given`.
+__device__ __forceinline__ unsigned given_barrier() {
+  __shared__ std::uint64_t barrier;
+  return shared_address(&barrier);
+}
 /// Factors the diagonal tile at k0 by one warp, with care where it is wanted.
 template <class T, class Shape>
-__device__ __forceinline__ void factor_diagonal(int n, int k0) {
+__device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
   using Shared = LeftShared<T, Shape>;
   constexpr int nb = Shape::nb, pitch = Shape::pitch;
   T* const L = Shared::diagonal(k0);
-  const int order = min(nb, n - k0), lane = int(threadIdx.x) % 32;
+  const int order = min(nb, int(A.rows) - k0), lane = int(threadIdx.x) % 32;
   int failed = factor_tile<false, Shape::sends, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   if (failed < 0) {
     __syncwarp();  // nobody reads it any more
-    for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::given()[k * pitch + lane];
+    if constexpr (Shape::given) {
+      for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::given()[k * pitch + lane];
+    } else {
+      if (k0 > 0) barrier_wait(given_barrier(), (k0 / nb + 1) % 2);
+      for (int k = 0; k <= lane && lane < order; ++k) L[k * pitch + lane] = A(k0 + lane, k0 + k);
+    }
     __syncwarp();  // it is as it was
     failed = factor_tile_carefully<Shape::sends, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   }
@@ -573,7 +590,18 @@ __device__ __forceinline__ void put_diagonal(const TensorEntries<T> (&c)[Shape::
 #pragma unroll
   for (int i = 0; i < 4 * Shape::tiles; ++i) {
     const int to = (i / 4 * 8 + i % 2 * place.step) * Shape::pitch + i / 2 % 2 * 8;
-    L[to] = given[to] = c[i / 4].get(i % 4);
+    L[to] = c[i / 4].get(i % 4);
+    if (Shape::given) given[to] = c[i / 4].get(i % 4);
+  }
+}
+/// The same rows to A.
+template <class T, class Shape>
+__device__ __forceinline__ void put_given(const TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0, int row,
+                                          const TilePlace<Shape::pairs>& place) {
+#pragma unroll
+  for (int i = 0; i < 4 * Shape::tiles; ++i) {
+    const int r = row + place.g + i / 2 % 2 * 8, k = k0 + place.t + i / 4 * 8 + i % 2 * place.step;
+    if (r < int(A.rows) && k <= r) A(r, k) = c[i / 4].get(i % 4);
   }
 }
 /// Stores two neighbours in global memory at once; of a vector the compiler makes two stores. Who reads them does so
