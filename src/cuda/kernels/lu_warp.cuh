@@ -22,7 +22,7 @@ struct LuWarpPanel {
   };
 
   /// Factors A, (m, n) with P between columns and m <= 32 R. origin[p] becomes the row that ends in place p. Returns 0
-  /// or the first k + 1 whose pivot is zero. Entries up to 63 beyond the last are read.
+  /// or the first k + 1 whose pivot is zero.
   template <int R>
   __device__ static int factor(float* A, int P, int m, int n, Lists& lists, unsigned char* origin) {
     constexpr unsigned sign = 0x80000000u;
@@ -38,7 +38,7 @@ struct LuWarpPanel {
 #pragma unroll
     for (int j = 0; j < width; ++j)
 #pragma unroll
-      for (int i = 0; i < R; ++i) a[i][j] = j < n ? A[j * P + lane + 32 * i] : 0.0f;
+      for (int i = 0; i < R; ++i) a[i][j] = j < n && place[i] >= 0 ? A[j * P + lane + 32 * i] : 0.0f;
     int zero_at = 0, at = 0, own = 0;
 #pragma unroll 1
     for (;;) {
@@ -143,8 +143,9 @@ struct LuWarp {
 
   /// Between columns: eight columns of four rows lie in different banks, and columns are 16 bytes apart.
   TF_HD static constexpr int pitch(int rows) { return rows + (12 - rows % 8) % 8; }
+  /// Up to 15 entries beyond the last are read.
   static constexpr std::size_t bytes(index_t rows, index_t cols) {
-    return (std::size_t(pitch(int(rows))) * std::size_t(ceil_div(cols, index_t(8)) * 8) + 64) * sizeof(float);
+    return (std::size_t(pitch(int(rows))) * std::size_t(ceil_div(cols, index_t(8)) * 8) + 16) * sizeof(float);
   }
 
   __device__ int factor(int k, Lists& lists, unsigned char* origin) const {
