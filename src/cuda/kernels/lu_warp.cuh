@@ -165,11 +165,16 @@ struct LuWarp {
     for (int j = k1 + int(threadIdx.x); j < n; j += threads) {
       asm volatile("" ::: "memory");  // what is the same for all columns is not kept
       float x[width], top[width], *const column = M + j * P + k;
+      if (steps == width) {
 #pragma unroll
-      for (int i = 0; i < width; i += 4) {
-        const Vector v = *reinterpret_cast<const Vector*>(column + i);
+        for (int i = 0; i < width; i += 4) {
+          const Vector v = *reinterpret_cast<const Vector*>(column + i);
 #pragma unroll
-        for (int e = 0; e < 4; ++e) top[i + e] = v.v[e];
+          for (int e = 0; e < 4; ++e) top[i + e] = v.v[e];
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < width; ++i) top[i] = i < steps ? column[i] : 0.0f;
       }
 #pragma unroll
       for (int i = 0; i < width; ++i) x[i] = i < steps ? column[origin[i]] : 0.0f;
