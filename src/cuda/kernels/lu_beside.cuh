@@ -177,11 +177,12 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
           }
         }
       }
-      for (int c = warp; c < wide; c += warps)
+      for (int c = warp; c < wide; c += warps) {
 #pragma unroll
         for (int r = 0; r < each; ++r)
           if (lane + 32 * r < solved) a[lane + 32 * r + c * ld] = X[c * P + lane + 32 * r];
-            // The rows below. What was exchanged into them was written by this block, before a barrier.
+      }
+      // The rows below. What was exchanged into them was written by this block, before a barrier.
 #pragma unroll 1
       for (int i = solved + 16 * warp; i < m; i += 16 * warps) {
         const bool rows[2] = {i + g < m, i + g + 8 < m};
