@@ -34,8 +34,8 @@ struct Measurement {
   double seconds = 0;              // median of one run
   double spread = 0;               // (third quartile - first quartile) / median
   int runs = 0;
-  std::optional<double> host_seconds;  // median time until run() returned, of these and more calls in a loop, where the work
-                                       // was enqueued on a CUDA queue
+  std::optional<double> host_seconds;  // median time until run() returned, of up to 40 calls in a loop, where the work was
+                                       // enqueued on a CUDA queue
   std::optional<double> joules;    // of one run; nothing where no sensor exists or the time was too short, never 0
   double energy_seconds = 0;       // that run() and prepare() were repeated for, to know them; 0 where joules is nothing
 };
