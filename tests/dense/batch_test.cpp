@@ -252,7 +252,7 @@ TYPED_TEST(Batch, RaggedItemsFailEachForItself) {
 
 TYPED_TEST(Batch, SortedItemsOfEverySize) {
   Items<TypeParam> A;
-  for (index_t n : {0, 1, 260, 16, 17, 2, 128, 129, 64, 65, 0, 33, 32, 31, 400, 5, 150, 90, 600, 1, 0})
+  for (index_t n : {0, 1, 260, 16, 17, 2, 128, 129, 64, 65, 0, 33, 201, 32, 31, 400, 5, 150, 90, 600, 1, 250, 0})
     for (int i = 0; i < (n > 200 ? 1 : 3); ++i) A.push_back(random_spd<TypeParam>(this->random, n, i));
   for (Uplo uplo : both_uplos)
     for (const char* tuning : {"whole=1000 sorted=1", "whole=1000 sorted=1 resident=64",
