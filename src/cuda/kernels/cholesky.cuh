@@ -276,8 +276,9 @@ struct LeftWork {
 };
 /// Which shapes have a kernel of their own for upper triangles, Across. H200, 2026-11-16, upper over lower at odd
 /// orders without it and with it: single at 127 1.06 and 1.02, 201 1.09 and 0.98, 255 1.10 and 0.98, 301 1.11 and 1.00,
-/// 383 1.12 and 1.01, 511 1.16 and 1.08, 639 1.09 and 0.97; double at 201 1.06 and 1.00, 255 1.06 and 1.00, 301 1.04
-/// and 1.01, 383 1.11 and 1.07. Double at 511, where there is none: 1.05.
+/// 383 1.12 and 1.01, 511 1.16 and 1.08, 639 1.09 and 0.97; double at 255 1.06 and 1.00, 301 1.04 and 1.01, 383 1.11
+/// and 1.07. Double at 161 and 191 with it 0.98 and 1.01, at 201 and 223 (Up224, which spills registers) 1.17 and 1.15;
+/// at 511, where there is none, 1.05.
 template <class T, class Shape>
 inline constexpr bool pays_across =
     !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
