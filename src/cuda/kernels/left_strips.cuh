@@ -44,13 +44,13 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
 }
 
 /// 16 rows of a block column between global memory, where rows are contiguous but not aligned, and shared memory, where
-/// they lie as those of a KeptTile do, `apart` entries from one tile of eight columns to the next: 32 entries that
+/// they lie as those of a KeptTile do, `tile_step` entries from one tile of eight columns to the next: 32 entries that
 /// follow each other there are parts of eight of four rows, for which a load or store meets four lines and not eight.
-template <class T, bool pairs, int apart = 128>
+template <class T, bool pairs, int tile_step = 128>
 struct RowParts {
   static constexpr bool single = sizeof(T) == 4;
   static_assert(single || !pairs);
-  static constexpr int size = 512;
+  static constexpr int size = 16 * 32;
   __device__ static int lane() { return int(threadIdx.x) % 32; }
   /// Where the lane's entry of part j of tile u is: in row row() + down(j) and column 8 u + column().
   __device__ static int row() {
@@ -79,7 +79,7 @@ struct RowParts {
     visit(A, r0, k0, [&](int j, int u, T* p, int left) TF_INLINE_LAMBDA {
       if (u == 0)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) v[i] = strip[i * apart + j * 32 + lane()];
+        for (int i = 0; i < 4; ++i) v[i] = strip[i * tile_step + j * 32 + lane()];
       if (left > 0) *p = v[u];
     });
   }
@@ -87,7 +87,7 @@ struct RowParts {
   __device__ __forceinline__ static void start(T* strip, const Tile<T>& A, int r0, int k0) {
     const unsigned to = shared_address(strip + lane());
     visit(A, r0, k0, [&](int j, int u, const T* p, int left) TF_INLINE_LAMBDA {
-      copy_async<int(sizeof(T))>(to + unsigned((u * apart + j * 32) * int(sizeof(T))), p,
+      copy_async<int(sizeof(T))>(to + unsigned((u * tile_step + j * 32) * int(sizeof(T))), p,
                                  left > 0 ? int(sizeof(T)) : 0);
     });
   }
@@ -102,7 +102,7 @@ struct RowParts {
   __device__ __forceinline__ static void take(TensorEntries<T> (&c)[4], const T (&v)[16], T* strip) {
     __syncwarp();  // nobody reads what was there before
 #pragma unroll
-    for (int i = 0; i < 16; ++i) strip[i % 4 * apart + i / 4 * 32 + lane()] = v[i];
+    for (int i = 0; i < 16; ++i) strip[i % 4 * tile_step + i / 4 * 32 + lane()] = v[i];
     __syncwarp();  // it is there
 #pragma unroll
     for (int u = 0; u < 4; ++u) c[u] = get_tile<RowParts>(static_cast<const T*>(place(strip)), u);
@@ -118,7 +118,7 @@ struct RowParts {
   // As a layout of get_tile and put_tile.
   static constexpr int vector = KeptTile<T>::vector;
   __device__ static constexpr int offset(int eight, int four) {
-    return KeptTile<T>::offset(eight, four % 2) + four / 2 * apart;
+    return KeptTile<T>::offset(eight, four % 2) + four / 2 * tile_step;
   }
   __device__ __forceinline__ static T* place(T* strip) { return strip + KeptTile<T>::place(); }
 };
