@@ -240,11 +240,12 @@ void launch_lu_beside(void* stream, Items<const T> L, Pivots<const int> pivots, 
     // H200, f64, n = 512: 4.85 ms of strips with 32 columns and four blocks on a multiprocessor, 5.65 with three, 7.13
     // with two; with 64 columns 6.88 with three blocks, 6.00 with two. f32, four blocks: 3.00 with 64 columns, 3.69
     // with 32.
+    constexpr int wide = sizeof(T) == 8 ? 32 : 64;
     const auto with = [&](auto most) {
-      if (sizeof(T) == 8 || A.cols <= 32)
+      if (A.cols <= 32)
         launch_lu_strips<T, LuStrip<T, most.value, 32>>(stream, L, pivots, A, info);
       else
-        launch_lu_strips<T, LuStrip<T, most.value, sizeof(T) == 8 ? 32 : 64>>(stream, L, pivots, A, info);
+        launch_lu_strips<T, LuStrip<T, most.value, wide>>(stream, L, pivots, A, info);
     };
     if (L.cols <= 32) return with(std::integral_constant<int, 32>{});
     if (L.cols <= 64) return with(std::integral_constant<int, 64>{});
