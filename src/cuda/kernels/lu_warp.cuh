@@ -143,7 +143,7 @@ struct LuWarp {
 
   /// Between columns: eight columns of four rows lie in different banks, and columns are 16 bytes apart.
   TF_HD static constexpr int pitch(int rows) { return rows + (12 - rows % 8) % 8; }
-  /// Up to 15 entries beyond the last are read.
+  /// Less than lu_resident_bytes, which tells whether a matrix fits. Up to 15 entries beyond the last are read.
   static constexpr std::size_t bytes(index_t rows, index_t cols) {
     return (std::size_t(pitch(int(rows))) * std::size_t(ceil_div(cols, index_t(8)) * 8) + 16) * sizeof(float);
   }
