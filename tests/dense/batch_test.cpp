@@ -152,9 +152,9 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
       for (const Rung& rung : rungs)
-        for (index_t n : {1,   2,   3,   4,   5,   7,   8,   9,   15,  16,  17,  24,  31,  32,
-                          33,  40,  48,  63,  64,  65,  100, 127, 128, 129, 144, 145, 160, 192,
-                          193, 200, 224, 225, 256, 257, 300, 321, 384, 385, 449, 500, 512}) {
+        for (index_t n : {1,   2,   3,   4,   5,   7,   8,   9,   15,  16,  17,  24,  31,  32,  33,  40,
+                          48,  63,  64,  65,  100, 111, 123, 127, 128, 129, 144, 145, 160, 171, 192, 193,
+                          200, 207, 224, 225, 256, 257, 300, 321, 363, 384, 385, 449, 489, 500, 512}) {
           const index_t next = rung.path == std::string("resident 64")    ? 33
                                : rung.path == std::string("resident 128") ? 65
                                : rung.path == std::string("resident 256") ? 129
@@ -334,8 +334,8 @@ TYPED_TEST(Batch, TheOrderOfItemsDoesNotMatter) {
 // Every other item begins at an odd place: what is moved by pairs elsewhere cannot be there.
 TYPED_TEST(Batch, PointersMayBeAlignedInDifferentWays) {
   for (Uplo uplo : both_uplos)
-    for (index_t n : {118, 200, 300, 400, 520}) {
-      if (n > 118 && !on_cuda()) continue;
+    for (index_t n : {6, 108, 118, 124, 200, 300, 400, 520}) {
+      if (n > 124 && !on_cuda()) continue;
       auto A = this->items(Kind::Pointers, 5, n);
       for (auto& item : A) item.storage.insert(item.storage.begin(), canary<TypeParam>(0)), ++item.frame;
       SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);

@@ -187,10 +187,9 @@ struct LeftWork {
   bool apart = false;
 };
 /// Which shapes have a kernel of their own for upper triangles, Across. H200, 2026-11-16, upper over lower at odd
-/// orders without it and with it: single at 127 1.06 and 1.02, 201 1.09 and 0.98, 255 1.10 and 0.98, 301 1.11 and 1.00,
-/// 383 1.12 and 1.01, 511 1.16 and 1.08, 639 1.09 and 0.97; double at 255 1.06 and 1.00, 301 1.04 and 1.01, 383 1.11
-/// and 1.07. Double at 161 and 191 with it 0.98 and 1.01, at 201 and 223 (Up224, which spills registers) 1.17 and 1.15;
-/// at 511, where there is none, 1.05.
+/// orders without it and with it: single at 127 1.06 and 1.01, 201 1.09 and 0.97, 255 1.10 and 0.98, 301 1.11 and 0.99,
+/// 383 1.12 and 1.00, 511 1.16 and 1.03, 639 1.09 and 1.01; double at 201 1.07 and 1.03, 223 1.09 and 1.02, 255 1.06
+/// and 0.96, 301 1.04 and 0.99, 383 1.11 and 1.03; at 511, where there is none, 1.05.
 template <class T, class Shape>
 inline constexpr bool pays_across =
     !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
@@ -220,8 +219,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     b = listed ? drawn[turn] : b - int(gridDim.x);
   };
   if (listed) let_next_start(), draw();
-  constexpr bool may_be_apart = Shape::kept && (Shape::pairs || Shape::across);
-  if (may_be_apart && !Shape::pairs && work.apart) {  // mostly there is nothing left to do
+  constexpr bool may_be_apart = Shape::kept && (Shape::aligned || Shape::across);
+  if (may_be_apart && !Shape::aligned && work.apart) {  // mostly there is nothing left to do
     bool some = false;
     for (int i = b - int(threadIdx.x * gridDim.x); i >= 0; i -= int(blockDim.x * gridDim.x))
       some |= !in_pairs(A.item(i));
@@ -236,7 +235,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     } else {
       own = wanted(A, b, info, resets);
       if (own) a = A.item(b);
-      if (may_be_apart && work.apart) own = own && in_pairs(a) == Shape::pairs;
+      if (may_be_apart && work.apart) own = own && in_pairs(a) == Shape::aligned;
     }
     const int failed = own ? factor_by_block<T, Shape>(a) : -1, last = b;
     draw();
@@ -309,9 +308,11 @@ bool all_in_pairs(const Items<T>& A) {
   return !A.pointers && A.count > 0 && A.stride % 2 == 0 && in_pairs(A.item(0));
 }
 
-/// Calls f with the type of the shape that takes any item of these triangles.
+/// Calls f with the type of the shape that takes any item of order up to n of these triangles.
 template <class T, class Shape, class F>
-void with_left(bool upper, F f) {
+void with_left(bool upper, index_t n, F f) {
+  if constexpr (Shape::in_panels && sizeof(T) == 8)
+    if (upper && little_cache(Shape::blocks, Shape::bytes_of(n))) return f(std::type_identity<PastCache<Shape>>{});
   if constexpr (pays_across<T, Shape>)
     if (upper) return f(std::type_identity<Across<T, Shape>>{});
   f(std::type_identity<Shape>{});
@@ -326,7 +327,7 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width, false>;
-    if constexpr (!is_complex<T> && width == 8)
+    if constexpr (width == 8)
       if (A.is_flipped && !A.ragged() && A.ld <= narrow_most) {
         go(cholesky_small_kernel<T, width, false, true, true>, EqualItems<T>(A),
            grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads, SmallShape<T, width, true>::bytes);
@@ -376,7 +377,7 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
       // An odd number, since it may be every other item that is left.
       if (work.apart) blocks = (min(blocks, index_t(multiprocessors) * Shape::blocks) - 1) | 1;
     }
-    with_left<T, Shape>(A.is_flipped, with);
+    with_left<T, Shape>(A.is_flipped, A.rows, with);
   };
   using std::integral_constant;
   switch (rung) {
@@ -491,12 +492,17 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
     if (most[r] > most[r + 1] || (large && r == 1)) {
       work[r] = {list, r};
       const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
-      with_left<T, typename KernelOf<Shape>::type>(A.is_flipped, [&]<class Chosen>(std::type_identity<Chosen>) {
-        const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, Chosen>);
-        const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
-        step[steps++] = {
-            k, {grid, 1}, Chosen::threads, Chosen::bytes_of(most[r]), overlaps, {&A, &work[r], &info, &first, &resets}};
-      });
+      with_left<T, typename KernelOf<Shape>::type>(
+          A.is_flipped, most[r], [&]<class Chosen>(std::type_identity<Chosen>) {
+            const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, Chosen>);
+            const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
+            step[steps++] = {k,
+                             {grid, 1},
+                             Chosen::threads,
+                             Chosen::bytes_of(most[r]),
+                             overlaps,
+                             {&A, &work[r], &info, &first, &resets}};
+          });
     }
     ++r;
   };

@@ -66,7 +66,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     for (int u = 0; u < tiles; ++u) put_tile<Kept>(to, u, c[u]);
   };
   const auto load = [&](TensorEntries<T>(&c)[tiles], int row, int k0) TF_INLINE_LAMBDA {
-    Strip<T, Shape::pairs> strip;
+    Strip<T, Shape::pairs, Shape::aligned> strip;
     strip.find(afresh(A), row, k0, place);
     strip.load(c, A.data, n, row, k0, half, 0, place);
   };
@@ -116,7 +116,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       constexpr int s = decltype(strip)::value;
       const auto entries = [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[s][j]; };
       if constexpr (Shape::copies) {
-        CopiedStrip<T, Shape> copy;
+        CopiedStrip<T> copy;
         copy.room = Shared::room(worker - first_with_late);
         copy.begin(afresh(A), row(s), nb * begin, nb * end);
 #pragma unroll 1
@@ -170,35 +170,31 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       solve_strip<Shape, Kept>(y, afresh(A), k0, r, !late, at, place);
     }
     if (k1 >= n) break;
-    const auto write_kept = [&]() TF_INLINE_LAMBDA {
-      if constexpr (Shape::across) {
-        __syncwarp();  // what the warp has solved is there
-#pragma unroll 1
-        for (int r = k1 + 16 * worker; r < end_kept && worker < solvers; r += 16 * solvers)
-          RowParts<T, Shape::pairs, Kept::offset(0, 2)>::write(static_cast<const T*>(kept(r, k0 / nb) - lane_place),
-                                                               afresh(A), r, k0);
-      }
-    };
-    if (Shared::status() > 0) {
-      write_kept();
-      break;
-    }
-    __syncthreads();  // the block column is solved, and nobody wants its diagonal tile any more
-    for_constants<strips>([&](auto constant) TF_INLINE_LAMBDA {
-      constexpr int s = decltype(constant)::value;
-      if (row(s) < end_kept) update(constant, integral_constant<int, 1>{}, k0 / nb);
-      if (s == 0 && worker < 2) {
-        if (row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
-        barrier_arrive(diagonal_barrier());  // the next diagonal tile is there
-        if constexpr (Shape::given == 0) {
-          if (row(0) < n) put_given<T, Shape>(c[0], afresh(A), k1, row(0), place);
-          barrier_arrive(given_barrier());  // and in A
+    const bool failed = Shared::status() > 0;
+    if (!failed) {
+      __syncthreads();  // the block column is solved, and nobody wants its diagonal tile any more
+      for_constants<strips>([&](auto constant) TF_INLINE_LAMBDA {
+        constexpr int s = decltype(constant)::value;
+        if (row(s) < end_kept) update(constant, integral_constant<int, 1>{}, k0 / nb);
+        if (s == 0 && worker < 2) {
+          if (row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
+          barrier_arrive(diagonal_barrier());  // the next diagonal tile is there
+          if constexpr (Shape::given == 0) {
+            if (row(0) < n) put_given<T, Shape>(c[0], afresh(A), k1, row(0), place);
+            barrier_arrive(given_barrier());  // and in A
+          }
         }
-      }
-    });
-    if constexpr (Shape::late > 0)
-      if (has_late) update_late(Last{}, k0 / nb, k1 / nb);
-    write_kept();
+      });
+      if constexpr (Shape::late > 0)
+        if (has_late) update_late(Last{}, k0 / nb, k1 / nb);
+    }
+    if constexpr (Shape::across) {
+      __syncwarp();  // what the warp has solved is there
+#pragma unroll 1
+      for (int r = k1 + 16 * worker; r < end_kept && worker < solvers; r += 16 * solvers)
+        RowParts<T, Kept::offset(0, 2)>::write(static_cast<const T*>(kept(r, k0 / nb) - lane_place), afresh(A), r, k0);
+    }
+    if (failed) break;
     if constexpr (Shape::more > 0)
       if (row(strips) < n) {
         load(c[strips], row(strips), k1);
@@ -213,9 +209,9 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
         if (Shape::late == 0 || row(s) < end_kept || room) {
           park(c[s], row(s), k1 / nb);
         } else if constexpr (Shape::copies) {
-          RowParts<T, Shape::pairs>::write(c[s], Shared::room(worker - first_with_late), afresh(A), row(s), k1);
+          RowParts<T>::write(c[s], Shared::room(worker - first_with_late), afresh(A), row(s), k1);
         } else {
-          StripWriter<T, Shape::pairs> writer(afresh(A), row(s), k1, place);
+          StripWriter<T, Shape::pairs, Shape::aligned> writer(afresh(A), row(s), k1, place);
 #pragma unroll
           for (int u = 0; u < tiles; ++u) writer.next(c[s][u]);
         }
@@ -301,8 +297,8 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
         for (int s = 0; s < strips; ++s) strip[s].next(to[s], A.data, half, more, more);
       };
       const bool any = row(0) < n;
-      using Parts = RowParts<T, Shape::pairs>;
-      CopiedStrip<T, Shape> copy;
+      using Parts = RowParts<T>;
+      CopiedStrip<T> copy;
       T* turned = nullptr;  // where strips are turned
       if constexpr (Shape::across) {
         static_assert(strips == 1 && Shape::copies);
@@ -335,7 +331,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
         const T* const B = Shared::tiles() + turn + lane_place;
         turn = turn == (Shape::ring - wide) * Copied::size ? 0 : turn + wide * Copied::size;
         const auto update = [&](auto count) TF_INLINE_LAMBDA {
-          subtract_tile<Copied, decltype(count)::value, wide * tiles>(
+          subtract_tile<Copied, decltype(count)::value, wide * tiles, Shape::unrolled>(
               [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][s][j % tiles]; }, B,
               [&](int, int v, int s) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead][s]; },
               [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], k + 8 * (u + ahead) < k0); });
@@ -417,7 +413,9 @@ __device__ __forceinline__ int factor_left(const Tile<T>& A) {
 template <class T, class Shape>
 __device__ __forceinline__ int factor_by_block(const Tile<T>& A) {
   if (A.rows == 0) return 0;
-  if constexpr (Shape::in_panels)
+  if constexpr (Shape::past_cache)
+    return factor_wide<true, Shape>(afresh(A));
+  else if constexpr (Shape::in_panels)
     return A.row_stride == 1 ? factor_wide<false, Shape>(afresh(A)) : factor_wide<true, Shape>(afresh(A));
   else
     return factor_left<T, Shape>(A);

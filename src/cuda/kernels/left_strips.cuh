@@ -44,65 +44,71 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
 }
 
 /// 16 rows of a block column between global memory, where rows are contiguous but not aligned, and shared memory, where
-/// they lie as those of a KeptTile do, `tile_step` entries from one tile of eight columns to the next: 32 entries that
-/// follow each other there are parts of eight of four rows, for which a load or store meets four lines and not eight.
-template <class T, bool pairs, int tile_step = 128>
+/// they lie as those of a KeptTile do, in pairs, `tile_step` entries from one tile of eight columns to the next. What
+/// moves together are parts of few rows: four of eight floats, two of sixteen doubles. Of these, no banks meet, and a
+/// load or store meets two or four lines, not eight. H200, upper over lower at 255, 301 and 383 with four rows of eight
+/// doubles 0.98, 0.98 and 1.04, with two of sixteen 0.96, 0.99 and 1.03.
+template <class T, int tile_step = 128>
 struct RowParts {
   static constexpr bool single = sizeof(T) == 4;
-  static_assert(single || !pairs);
   static constexpr int size = 16 * 32;
+  static constexpr int wide = single ? 1 : 2;               // tiles of eight columns that a part meets
+  static constexpr int parts = 4 * wide, along = 4 / wide;  // down the rows, along them
   __device__ static int lane() { return int(threadIdx.x) % 32; }
-  /// Where the lane's entry of part j of tile u is: in row row() + down(j) and column 8 u + column().
-  __device__ static int row() {
-    const int group = lane() / (single ? 16 : 8);
-    return (pairs ? group : single ? group * 4 : group / 2 + group % 2 * 4) + (single ? lane() / 2 % 2 * 8 : 0);
+  /// Where the lane's entry of part (j, u) is: in row row() + 2 j and column 8 wide u + column().
+  __device__ static int row() { return lane() / 16 + (single ? lane() / 2 % 2 * 8 : 0); }
+  __device__ static int column() { return single ? lane() / 4 % 4 * 2 + lane() % 2 : lane() % 16; }
+  /// And in the strip.
+  __device__ static int place_in() {
+    return single ? lane() : lane() / 8 % 2 * tile_step + lane() / 16 * 8 + lane() % 8;
   }
-  __device__ static int column() {
-    const int t = lane() / (single ? 4 : 2) % 4, second = lane() % 2;
-    return pairs ? 2 * t + second : t + 4 * second;
-  }
-  __device__ static constexpr int down(int j) { return pairs ? 2 * j : single ? j : j % 2 * 2 + j / 2 * 8; }
+  __device__ static constexpr int further(int j, int u) { return u * wide * tile_step + j * (32 / wide); }
   /// f(j, u, pointer to the entry in A, how many rows there are from it on) for all parts.
   template <class F>
   __device__ __forceinline__ static void visit(const Tile<T>& A, int r0, int k0, F f) {
     const int r = r0 + row();
     T* p = A.data + r * A.row_stride + (k0 + column());
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
+    for (int j = 0; j < parts; ++j, p += 2 * A.row_stride)
 #pragma unroll
-      for (int u = 0; u < 4; ++u) f(j, u, p + 8 * u, int(A.rows) - r - down(j));
-      p += (down(j + 1) - down(j)) * A.row_stride;
-    }
+      for (int u = 0; u < along; ++u) f(j, u, p + 8 * wide * u, int(A.rows) - r - 2 * j);
   }
   __device__ __forceinline__ static void write(const T* strip, const Tile<T>& A, int r0, int k0) {
-    T v[4];
-    visit(A, r0, k0, [&](int j, int u, T* p, int left) TF_INLINE_LAMBDA {
-      if (u == 0)
+    const T* from = strip + place_in();
+    int r = r0 + row();
+    T* p = A.data + r * A.row_stride + (k0 + column());
+#pragma unroll 1
+    for (int half = 0; half < 2; ++half, from += further(parts / 2, 0))  // with all at once, registers are spilled
 #pragma unroll
-        for (int i = 0; i < 4; ++i) v[i] = strip[i * tile_step + j * 32 + lane()];
-      if (left > 0) *p = v[u];
-    });
+      for (int j = 0; j < parts / 2; ++j, r += 2, p += 2 * A.row_stride) {
+        T v[along];
+#pragma unroll
+        for (int u = 0; u < along; ++u) v[u] = from[further(j, u)];
+#pragma unroll
+        for (int u = 0; u < along; ++u)
+          if (r < int(A.rows)) p[8 * wide * u] = v[u];
+      }
   }
   /// Starts to copy rows below the diagonal tile.
   __device__ __forceinline__ static void start(T* strip, const Tile<T>& A, int r0, int k0) {
-    const unsigned to = shared_address(strip + lane());
+    const unsigned to = shared_address(strip + place_in());
     visit(A, r0, k0, [&](int j, int u, const T* p, int left) TF_INLINE_LAMBDA {
-      copy_async<int(sizeof(T))>(to + unsigned((u * tile_step + j * 32) * int(sizeof(T))), p,
-                                 left > 0 ? int(sizeof(T)) : 0);
+      constexpr int bytes = int(sizeof(T));
+      copy_async<bytes>(to + unsigned(further(j, u) * bytes), p, left > 0 ? bytes : 0);
     });
   }
   /// v := the lane's entries, zero outside of the triangle; and from there to the accumulators.
   __device__ __forceinline__ static void load(T (&v)[16], const Tile<T>& A, int r0, int k0) {
     const int across = r0 + row() - k0 - column();
     visit(A, r0, k0, [&](int j, int u, const T* p, int left) TF_INLINE_LAMBDA {
-      v[4 * j + u] = T(0);
-      if (left > 0 && 8 * u - down(j) <= across) v[4 * j + u] = *p;
+      v[along * j + u] = T(0);
+      if (left > 0 && 8 * wide * u - 2 * j <= across) v[along * j + u] = *p;
     });
   }
   __device__ __forceinline__ static void take(TensorEntries<T> (&c)[4], const T (&v)[16], T* strip) {
     __syncwarp();  // nobody reads what was there before
 #pragma unroll
-    for (int i = 0; i < 16; ++i) strip[i % 4 * tile_step + i / 4 * 32 + lane()] = v[i];
+    for (int i = 0; i < 16; ++i) strip[place_in() + further(i / along, i % along)] = v[i];
     __syncwarp();  // it is there
 #pragma unroll
     for (int u = 0; u < 4; ++u) c[u] = get_tile<RowParts>(static_cast<const T*>(place(strip)), u);
@@ -123,9 +129,9 @@ struct RowParts {
   __device__ __forceinline__ static T* place(T* strip) { return strip + KeptTile<T>::place(); }
 };
 /// 16 rows as left operand, copied to shared memory a tile ahead.
-template <class T, class Shape>
+template <class T>
 struct CopiedStrip {
-  using Parts = RowParts<T, Shape::pairs>;
+  using Parts = RowParts<T>;
   T* room;
   TensorEntries<T> left[4];
   /// For columns k .. end - 1.
@@ -230,9 +236,7 @@ struct LeftShared {
   /// The second half of the first diagonal tiles of a wide block column, below the diagonal.
   __device__ static T* between() { return tiles() + Shape::ring * CopiedTile<T>::size; }
   /// Of Across: for the i-th strip.
-  __device__ static T* room(int i) {
-    return scratch() + Shape::nb + 16 / int(sizeof(T)) + i * RowParts<T, Shape::pairs>::size;
-  }
+  __device__ static T* room(int i) { return scratch() + Shape::nb + 16 / int(sizeof(T)) + i * RowParts<T>::size; }
   /// Of the latest diagonal tile: 0, or the order of the minor that failed.
   __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }
 };
@@ -352,8 +356,8 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
   }
 }
 
-/// 16 rows of a block column in the registers of a warp.
-template <class T, bool pairs>
+/// 16 rows of a block column in the registers of a warp. `aligned`: pairs are loaded as such.
+template <class T, bool pairs, bool aligned = pairs>
 struct Strip {
   static constexpr int tiles = 4;
   using Pair = EntryVector<T, 2>;
@@ -372,7 +376,8 @@ struct Strip {
     if (pairs && below) {
 #pragma unroll
       for (int j = 0; j < 2 * tiles; ++j) {
-        const Pair v = *reinterpret_cast<const Pair*>(A + at[j % 2] + on + j / 2 * 8);
+        const T* const p = A + at[j % 2] + on + j / 2 * 8;
+        const Pair v = aligned ? *reinterpret_cast<const Pair*>(p) : Pair{{p[0], p[1]}};
         c[j / 2].set(j % 2 * 2, v.v[0]), c[j / 2].set(j % 2 * 2 + 1, v.v[1]);
       }
     } else if (below) {
@@ -453,8 +458,8 @@ __device__ __forceinline__ void store_pair(float* to, float x, float y) {
 __device__ __forceinline__ void store_pair(double* to, double x, double y) {
   asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(x), "d"(y));
 }
-/// Writes tiles of a strip to A, one after the other from column k0 on.
-template <class T, bool pairs>
+/// Writes tiles of a strip to A, one after the other from column k0 on. `aligned` as in Strip.
+template <class T, bool pairs, bool aligned = pairs>
 class StripWriter {
  public:
   __device__ __forceinline__ StripWriter(const Tile<T>& A, int row, int k0, const TilePlace<pairs>& place)
@@ -466,7 +471,12 @@ class StripWriter {
     if constexpr (pairs) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        if (8 * h < left_) store_pair(A_ + at_[h], x.get(2 * h), x.get(2 * h + 1));
+        if (8 * h < left_) {
+          if constexpr (aligned)
+            store_pair(A_ + at_[h], x.get(2 * h), x.get(2 * h + 1));
+          else
+            A_[at_[h]] = x.get(2 * h), A_[at_[h] + 1] = x.get(2 * h + 1);
+        }
         at_[h] += 8;
       }
     } else {
@@ -492,7 +502,7 @@ __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles],
   constexpr int tiles = Shape::tiles, pitch = Shape::pitch;
   const T* const L = Shared::diagonal(k0) + place.t * pitch + place.g;
   const T* const inverses = Shared::inverses(k0) + place.t * Corner<T>::pitch + place.g;
-  StripWriter<T, Shape::pairs> writer(A, row, k0, place);
+  StripWriter<T, Shape::pairs, Shape::aligned> writer(A, row, k0, place);
 #pragma unroll
   for (int p = 0; p < tiles; ++p) {
     const T* const V = inverses + p * Corner<T>::size;

@@ -68,10 +68,11 @@ struct SmallShape {
   static constexpr int solve_blocks = width < 16 ? 5 : sizeof(T) == 4 ? 6 : sizeof(T) == 8 ? 4 : 2;
 };
 
-/// The leading dimension up to which an upper triangle of real numbers is read as it lies, each lane its row: that
-/// meets few lines of memory, and nothing is turned. H200, 10,000 items in double without the launch, lower, upper
-/// turned and as it lies: 2.64, 2.89, 2.68 us at order 5, 2.89, 3.12, 2.97 at 6, 3.26, 3.43, 3.27 at 7; but 3.40, 3.57,
-/// 3.78 at 8.
+/// The leading dimension up to which an upper triangle is read as it lies, each lane its row: that meets few lines of
+/// memory, and nothing is turned. H200, 10,000 items in double without the launch, lower, upper turned and as it lies:
+/// 2.64, 2.89, 2.68 us at order 5, 2.89, 3.12, 2.97 at 6, 3.26, 3.43, 3.27 at 7; but 3.40, 3.57, 3.78 at 8. 100,000
+/// items in complex double at 5, 6 and 7: lower 29, 33, 38, turned 35, 37, 41, also written as it lies 28, 34, 40; in
+/// complex single 19, 23, 28, turned 20, 22, 29, written turned 17, 21, 24, as it lies 17, 22, 27.
 inline constexpr index_t narrow_most = 7;
 
 /// What becomes of a small item: 0, the failed column + 1, or -1 when it was not written since this wants care. With a
@@ -89,7 +90,8 @@ struct SmallResult {
 template <bool careful, class T, int width, bool by_rows, bool solves, bool narrow = (width <= 4)>
 __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int n, bool writes, T* scratch, T x = T(0),
                                                        int most = width) {
-  constexpr bool kept = by_rows || solves;
+  constexpr bool flat = by_rows && narrow && width > 4 && sizeof(T) == 16;  // written as it lies, too
+  constexpr bool kept = (by_rows && !flat) || solves;
   using Scratch = ColumnScratch<T, width, kept>;
   const int lane = int(threadIdx.x % 32), row = lane % width;
   const Tile<T> A = afresh(given);
@@ -141,15 +143,15 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   if (!careful && (__ballot_sync(~0u, counts && !middling(pivot)) & group)) n = -1;
   const int failed = __ffs(int((__ballot_sync(~0u, counts && !good_pivot(pivot)) & group) >> (lane - row)));
   const Tile<T> out = afresh(given);
-  T* to = out.data + row;
-  if constexpr (!by_rows) {
+  T* to = out.data + (flat ? row * out.row_stride : row);
+  if constexpr (!by_rows || flat) {
     if constexpr (is_complex<T>)
 #pragma unroll
       for (int c = 0; c < width; ++c)
         if (c == row) a[c] = T(real(a[c]));
     const int last = writes && row < n ? row : -1;
 #pragma unroll
-    for (int c = 0; c < width; ++c, to += out.col_stride)
+    for (int c = 0; c < width; ++c, to += flat ? 1 : out.col_stride)
       if (c <= last) *to = a[c];
   } else {
     const int end = writes ? n : 0;
