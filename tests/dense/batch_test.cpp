@@ -331,19 +331,21 @@ TYPED_TEST(Batch, TheOrderOfItemsDoesNotMatter) {
     }
 }
 
-// Every other item begins at an odd place: what is moved by pairs elsewhere cannot be there.
+// Every other item begins at an odd place, and so does every other row if the leading dimension is odd: what is moved by
+// pairs elsewhere cannot be there.
 TYPED_TEST(Batch, PointersMayBeAlignedInDifferentWays) {
   for (Uplo uplo : both_uplos)
-    for (index_t n : {6, 108, 118, 124, 200, 300, 400, 520}) {
-      if (n > 124 && !on_cuda()) continue;
-      auto A = this->items(Kind::Pointers, 5, n);
-      for (auto& item : A) item.storage.insert(item.storage.begin(), canary<TypeParam>(0)), ++item.frame;
-      SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n);
-      expect_right(uplo, A, factor_cholesky(this->q, Kind::Pointers, uplo, A));
-      A[1](n - 2, n - 2) = A[2](n - 2, n - 2) = TypeParam(-1);
-      const auto L = factor_cholesky(this->q, Kind::Pointers, uplo, A);
-      EXPECT_EQ(L.info, std::vector<int>({0, int(n) - 1, int(n) - 1, 0, 0}));
-    }
+    for (index_t n : {6, 108, 118, 124, 200, 300, 400, 520})
+      for (index_t more : {0, 1}) {
+        if (n > 124 && !on_cuda()) continue;
+        auto A = this->items(Kind::Pointers, 5, n, more);
+        for (auto& item : A) item.storage.insert(item.storage.begin(), canary<TypeParam>(0)), ++item.frame;
+        SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << " ld=" << n + more);
+        expect_right(uplo, A, factor_cholesky(this->q, Kind::Pointers, uplo, A));
+        A[1](n - 2, n - 2) = A[2](n - 2, n - 2) = TypeParam(-1);
+        const auto L = factor_cholesky(this->q, Kind::Pointers, uplo, A);
+        EXPECT_EQ(L.info, std::vector<int>({0, int(n) - 1, int(n) - 1, 0, 0}));
+      }
 }
 
 // What a batch makes of an item is, but for rounding, what the call for one matrix makes of it.
