@@ -194,9 +194,9 @@ template <class T, class Shape>
 inline constexpr bool pays_across =
     !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
 /// Which have another one for those that are in_pairs. Upper over lower with the one above and with this one: single at
-/// 128 1.05 and 1.00, 512 1.06 and 0.98; double at 200 1.02 and 1.01, 256 0.96 and 0.94, 300 1.04 and 1.01, 336 0.98 and
-/// 0.93, 384 1.00 and 0.93. But single at 200 1.00 and 1.02, 256 1.04 and 1.00, 300 1.01 and 1.02, 384 1.03 and 1.03,
-/// 640 1.01 and 0.98: these do without.
+/// 128 1.05 and 1.00, 512 1.06 and 0.98; double at 200 1.02 and 1.01, 256 0.96 and 0.94, 300 1.04 and 1.01, 336 0.98
+/// and 0.93, 384 1.00 and 0.93. But single at 200 1.00 and 1.02, 256 1.04 and 1.00, 300 1.01 and 1.02, 384 1.03
+/// and 1.03, 640 1.01 and 0.98: these do without.
 template <class T, class Shape>
 inline constexpr bool pays_in_pairs = [] {
   using Single = LeftShapes<float>;
