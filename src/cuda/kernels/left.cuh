@@ -128,7 +128,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
         }
       } else {
         constexpr int ahead = Shape::ahead;
-        Strip<T, Shape::pairs> at;
+        Strip<T, Shape::pairs, Shape::aligned> at;
         LeftPart<T> left[ahead];
         const auto read = [&](LeftPart<T>& to, bool more) TF_INLINE_LAMBDA { at.next(to, A.data, half, more, true); };
         at.find(afresh(A), row(s), nb * begin, place);
@@ -289,7 +289,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
   for (int k0 = 0; k0 < n; k0 += nb * wide) {
     for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
       TensorEntries<T> c[wide][strips][tiles];
-      Strip<T, Shape::pairs> strip[strips];
+      Strip<T, Shape::pairs, Shape::aligned> strip[strips];
       LeftPart<T> left[ahead][strips];
       const auto row = [&](int s) TF_INLINE_LAMBDA { return r0 + 16 * (worker + Shape::workers * s); };
       const auto read = [&](LeftPart<T>(&to)[strips], bool more) TF_INLINE_LAMBDA {

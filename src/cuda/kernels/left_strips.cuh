@@ -357,7 +357,7 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
 }
 
 /// 16 rows of a block column in the registers of a warp. `aligned`: pairs are loaded as such.
-template <class T, bool pairs, bool aligned = pairs>
+template <class T, bool pairs, bool aligned>
 struct Strip {
   static constexpr int tiles = 4;
   using Pair = EntryVector<T, 2>;
@@ -409,7 +409,7 @@ struct Strip {
       for (int h = 0; h < 2; ++h) {
         const T* const p = A + (more ? at[h] : 0);
         Pair v;
-        if constexpr (sizeof(T) == 4)
+        if constexpr (aligned && sizeof(T) == 4)
           v = *reinterpret_cast<const Pair*>(p);
         else  // as an operand, doubles of two rows lie side by side: of vectors, they would be moved there
           v = {{p[0], p[1]}};
@@ -459,7 +459,7 @@ __device__ __forceinline__ void store_pair(double* to, double x, double y) {
   asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(x), "d"(y));
 }
 /// Writes tiles of a strip to A, one after the other from column k0 on. `aligned` as in Strip.
-template <class T, bool pairs, bool aligned = pairs>
+template <class T, bool pairs, bool aligned>
 class StripWriter {
  public:
   __device__ __forceinline__ StripWriter(const Tile<T>& A, int row, int k0, const TilePlace<pairs>& place)
