@@ -331,7 +331,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
         const T* const B = Shared::tiles() + turn + lane_place;
         turn = turn == (Shape::ring - wide) * Copied::size ? 0 : turn + wide * Copied::size;
         const auto update = [&](auto count) TF_INLINE_LAMBDA {
-          subtract_tile<Copied, decltype(count)::value, wide * tiles, Shape::unrolled>(
+          subtract_tile<Copied, decltype(count)::value, wide * tiles, Shape::together>(
               [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][s][j % tiles]; }, B,
               [&](int, int v, int s) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead][s]; },
               [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], k + 8 * (u + ahead) < k0); });

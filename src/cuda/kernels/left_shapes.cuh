@@ -69,12 +69,11 @@ struct Left {
   static_assert(late == 0 || odd == 0);
   static constexpr int most = kept ? min((2 * half + odd + late) * nb, chunk + nb) : 1 << 30;  // the largest order
   static constexpr int ahead = sizeof(T) * strips * wide <= 8 ? 4 : 2;  // steps of 8 columns that are loaded ahead
-  // Steps of 8 columns that are unrolled; of more, so many doubles are loaded ahead that they are spilled.
-  static constexpr int together = sizeof(Real<T>) == 8 ? 2 : 4;
-  // Of complex doubles, two in place of four take 1.35 in place of 1.43 ms for 300 items of order 384; of doubles 2.68
-  // in place of 2.54 for 1,000 of order 512.
-  static constexpr int unrolled = sizeof(T) == 16 ? 2 : 4;  // likewise, where the factor is not kept
-  static constexpr int ring = 3 * wide;                     // tiles of right operands that are on their way, or in use
+  // Steps of 8 columns that are unrolled; of four, so many doubles are loaded ahead that they are spilled. Where the
+  // factor is not kept, two take 2.68 against 2.54 ms for 1,000 of order 512 in double, but in complex double 1.35
+  // against 1.43 for 300 of order 384.
+  static constexpr int together = sizeof(T) == (kept ? 8 : 16) ? 2 : 4;
+  static constexpr int ring = 3 * wide;  // tiles of right operands that are on their way, or in use
   static constexpr int slabs = kept ? max((half + odd) * half, (2 * half + late) * late) : ring + wide - 1;
   static constexpr int pitch = nb + column_pad<T>;
   // How a diagonal tile is factored: see factor_tile. H200, ms, with columns sent around and without: complex double at
