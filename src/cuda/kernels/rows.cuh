@@ -90,8 +90,8 @@ struct SmallResult {
 template <bool careful, class T, int width, bool by_rows, bool solves, bool narrow = (width <= 4)>
 __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int n, bool writes, T* scratch, T x = T(0),
                                                        int most = width) {
-  constexpr bool flat = by_rows && narrow && width > 4 && sizeof(T) == 16;  // written as it lies, too
-  constexpr bool kept = (by_rows && !flat) || solves;
+  constexpr bool as_it_lies = by_rows && narrow && width > 4 && sizeof(T) == 16;  // also written so
+  constexpr bool kept = (by_rows && !as_it_lies) || solves;
   using Scratch = ColumnScratch<T, width, kept>;
   const int lane = int(threadIdx.x % 32), row = lane % width;
   const Tile<T> A = afresh(given);
@@ -143,15 +143,15 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   if (!careful && (__ballot_sync(~0u, counts && !middling(pivot)) & group)) n = -1;
   const int failed = __ffs(int((__ballot_sync(~0u, counts && !good_pivot(pivot)) & group) >> (lane - row)));
   const Tile<T> out = afresh(given);
-  T* to = out.data + (flat ? row * out.row_stride : row);
-  if constexpr (!by_rows || flat) {
+  T* to = out.data + (as_it_lies ? row * out.row_stride : row);
+  if constexpr (!by_rows || as_it_lies) {
     if constexpr (is_complex<T>)
 #pragma unroll
       for (int c = 0; c < width; ++c)
         if (c == row) a[c] = T(real(a[c]));
     const int last = writes && row < n ? row : -1;
 #pragma unroll
-    for (int c = 0; c < width; ++c, to += flat ? 1 : out.col_stride)
+    for (int c = 0; c < width; ++c, to += as_it_lies ? 1 : out.col_stride)
       if (c <= last) *to = a[c];
   } else {
     const int end = writes ? n : 0;
