@@ -20,30 +20,6 @@ struct LuStrip {
   using Vector = EntryVector<T, vector>;
 };
 
-/// c -= a b for 16 columns of a. Their order is free: lane t of four has columns 4 t to 4 t + 3.
-template <class T>
-__device__ inline void subtract_sixteen(T (&c)[4], const T (&a)[4][2], const T (&b)[4]) {
-  if constexpr (!tensor<T>) {
-    const int lane = int(threadIdx.x % 32);
-#pragma unroll
-    for (int s = 0; s < 4; ++s)
-      for (int t = 0; t < 4; ++t)
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          c[e] = minus_product(c[e], __shfl_sync(~0u, a[s][e / 2], lane / 4 * 4 + t),
-                               __shfl_sync(~0u, b[s], (lane % 4 * 2 + e % 2) * 4 + t));
-  } else if constexpr (sizeof(T) == 4) {
-    T part[4] = {};  // sums are cut off inside of the tensor cores: they are added up outside
-    subtract_eight(part, a[0], a[1], b[0], b[1]);
-    subtract_eight(part, a[2], a[3], b[2], b[3]);
-#pragma unroll
-    for (int e = 0; e < 4; ++e) c[e] += part[e];
-  } else {
-#pragma unroll
-    for (int s = 0; s < 4; ++s) mma(c, -a[s][0], -a[s][1], b[s]);
-  }
-}
-
 /// The panel L is (m, w), A (m, any). A := P A; its first w rows := L^-1 times them; the others -= L times those.
 template <class T, class S>
 __global__ void __launch_bounds__(S::threads, S::blocks)

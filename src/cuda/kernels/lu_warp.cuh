@@ -225,20 +225,8 @@ struct LuWarp {
 #pragma unroll
       for (int q = 0; q < tiles; ++q) {
         if (j + 8 * q >= j1) break;
-        if constexpr (tensor<float>) {
-          const Vector u = *reinterpret_cast<const Vector*>(M + (j + 8 * q + g) * P + k + 4 * t);
-          float part[4] = {};  // sums are cut off inside of the tensor cores: they are added up outside
-          subtract_eight(part, a[0], a[1], u.v[0], u.v[1]);
-          subtract_eight(part, a[2], a[3], u.v[2], u.v[3]);
-#pragma unroll
-          for (int e = 0; e < 4; ++e) c[q][e] += part[e];
-        } else {
-          for (int s = 0; s < width; ++s)
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-              c[q][e] = minus_product(c[q][e], M[(k + s) * P + i + g + e / 2 * 8],
-                                      M[(j + 8 * q + 2 * t + e % 2) * P + k + s]);
-        }
+        const Vector u = *reinterpret_cast<const Vector*>(M + (j + 8 * q + g) * P + k + 4 * t);
+        subtract_sixteen(c[q], a, u.v);
       }
 #pragma unroll
       for (int q = 0; q < tiles; ++q) {
