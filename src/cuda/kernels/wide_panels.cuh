@@ -68,8 +68,7 @@ struct PackedPart {
 /// The shape of factor_wide, for orders up to `most_`.
 template <class T, int warps_, int blocks_, int most_ = 128>
 struct WidePanels {
-  static constexpr bool in_panels = true, kept = true, aligned = false, across = false;
-  static constexpr bool past_cache = false;
+  static constexpr bool in_panels = true, kept = true, aligned = false, across = false, past_cache = false;
   static constexpr int warps = warps_, threads = 32 * warps, blocks = blocks_, most = most_;
   static constexpr int each = ceil_div(most / 16 - 1, warps - 1);  // pairs of tiles to a warp: the first has but one
   static constexpr int ahead = 4;                                  // panels that are on their way
