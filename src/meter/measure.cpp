@@ -59,8 +59,8 @@ void time_run(const Contender& work, const Instruments& with, Times& times) {
 }
 
 /// What calls cost their caller in a loop that enqueues one after the other. The runs that time the work do not tell
-/// that: each comes after a wait, from which the caller's processor has yet to wake up, and takes 20 us where others take
-/// 5. So it is here, too, if prepare() waits.
+/// that: each comes after a wait, from which the caller's processor has yet to wake up, and takes 20 us where others
+/// take 5. So it is here, too, if prepare() waits.
 constexpr std::size_t host_calls = 40, calls_at_once = 4;  // so many launches of the largest drivers fit into a stream
 constexpr double host_seconds = 0.3;                       // for large items, fewer calls
 
