@@ -2,6 +2,7 @@
 #pragma once
 
 #include "memory.hpp"
+#include "on_device.hpp"
 #include "peers.hpp"
 #include "rows.hpp"
 
@@ -173,7 +174,12 @@ class Operands {
         buffers_{Buffer<T>(queue, size_), Buffer<T>(queue, size_)} {}
 
   T* buffer(int k) const { return buffers_[k].data(); }
-  void restore(int k) { trifactor::copy(queue_, pristine_, queue_, buffer(k), size_); }
+  /// In the queue's order: a caller that had to wait here would be slow to enqueue what it times.
+  void restore(int k) {
+    if constexpr (TRIFACTOR_HAS_CUDA)
+      if (queue_.is_cuda()) return enqueue_copy(queue_, pristine_, buffer(k), std::size_t(size_) * sizeof(T));
+    trifactor::copy(queue_, pristine_, queue_, buffer(k), size_);
+  }
 
  private:
   Queue& queue_;

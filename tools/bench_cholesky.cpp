@@ -2,7 +2,6 @@
 #include "bench.hpp"
 #include "failure.hpp"
 #include "flops.hpp"
-#include "on_device.hpp"
 #include "random_matrix.hpp"
 #include "residual.hpp"
 #include "scalars.hpp"

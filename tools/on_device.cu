@@ -96,6 +96,11 @@ __global__ void multiply_kernel(M matrix, const Wide* x, Wide* y, double* row_su
 
 }  // namespace
 
+void enqueue_copy(Queue& queue, const void* from, void* to, std::size_t bytes) {
+  const auto stream = static_cast<cudaStream_t>(queue.stream());
+  require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "cudaMemcpyAsync");
+}
+
 template <Scalar T>
 void fill_positive_definite(Queue& q, MatrixView<T> A, std::uint64_t seed) {
   if (A.rows == 0) return;

@@ -103,7 +103,11 @@ std::optional<Energy> energy_of_run(const Contender& work, double seconds, const
   if (with.sensors.empty()) return std::nullopt;
   auto both = energy_of([&] { prepare(work), complete(work); }, seconds, with);
   if (!both || !work.prepare) return both;
-  const auto alone = energy_of(work.prepare, seconds, with);
+  const auto only_prepare = [&] {
+    prepare(work);
+    if (work.queue) work.queue->sync();
+  };
+  const auto alone = energy_of(only_prepare, seconds, with);
   if (!alone || !(both->joules > alone->joules)) return std::nullopt;  // lost in the noise of prepare()
   both->joules -= alone->joules;
   return both;

@@ -152,9 +152,9 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
       for (const Rung& rung : rungs)
-        for (index_t n : {1,   2,   3,   4,   5,   7,   8,   9,   15,  16,  17,  24,  31,  32,  33,  40,
-                          48,  63,  64,  65,  100, 111, 123, 127, 128, 129, 144, 145, 160, 171, 192, 193,
-                          200, 207, 224, 225, 256, 257, 300, 321, 363, 384, 385, 449, 489, 500, 512}) {
+        for (index_t n : {1,   2,   3,   4,   5,   6,   7,   8,   9,   15,  16,  17,  24,  31,  32,  33,
+                          40,  48,  63,  64,  65,  100, 111, 123, 127, 128, 129, 144, 145, 160, 171, 192,
+                          193, 200, 207, 224, 225, 256, 257, 300, 321, 363, 384, 385, 449, 489, 500, 512}) {
           const index_t next = rung.path == std::string("resident 64")    ? 33
                                : rung.path == std::string("resident 128") ? 65
                                : rung.path == std::string("resident 256") ? 129
@@ -257,7 +257,8 @@ TYPED_TEST(Batch, SortedItemsOfEverySize) {
   for (Uplo uplo : both_uplos)
     for (const char* tuning : {"whole=1000 sorted=1", "whole=1000 sorted=1 resident=64",
                                "whole=1000 sorted=1 resident=0", "whole=200", "whole=24"}) {
-      if (!on_cuda() && std::string(tuning).find("resident") != std::string::npos) continue;  // of CUDA, here nothing new
+      if (!on_cuda() && std::string(tuning).find("resident") != std::string::npos)
+        continue;  // of CUDA, here nothing new
       SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << tuning);
       const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A, {.tuning = tuning});
       expect_right(uplo, A, L);
@@ -331,8 +332,8 @@ TYPED_TEST(Batch, TheOrderOfItemsDoesNotMatter) {
     }
 }
 
-// Every other item begins at an odd place, and so does every other row if the leading dimension is odd: what is moved by
-// pairs elsewhere cannot be there.
+// Every other item begins at an odd place, and so does every other row if the leading dimension is odd: what is moved
+// by pairs elsewhere cannot be there.
 TYPED_TEST(Batch, PointersMayBeAlignedInDifferentWays) {
   for (Uplo uplo : both_uplos)
     for (index_t n : {6, 108, 118, 124, 200, 300, 400, 520})
@@ -345,6 +346,24 @@ TYPED_TEST(Batch, PointersMayBeAlignedInDifferentWays) {
         A[1](n - 2, n - 2) = A[2](n - 2, n - 2) = TypeParam(-1);
         const auto L = factor_cholesky(this->q, Kind::Pointers, uplo, A);
         EXPECT_EQ(L.info, std::vector<int>({0, int(n) - 1, int(n) - 1, 0, 0}));
+      }
+}
+
+// How an upper triangle of up to eight rows is moved depends on how far apart its columns are.
+TYPED_TEST(Batch, SmallItemsWithEveryLeadingDimension) {
+  for (Uplo uplo : both_uplos)
+    for (index_t n = 1; n <= 8; ++n)
+      for (index_t ld = n; ld <= 9; ++ld) {
+        SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << " ld=" << ld);
+        auto A = this->items(Kind::Strided, 35, n, ld - n);
+        expect_right(uplo, A, factor_cholesky(this->q, Kind::Strided, uplo, A));
+        std::vector<int> info(A.size(), 0);
+        for (std::size_t i : {0, 7, 8, 33}) {
+          const index_t bad = this->random.integer(0, n - 1);
+          A[i](bad, bad) = i == 8 ? TypeParam(nan<TypeParam>) : TypeParam(-1);
+          info[i] = int(bad) + 1;
+        }
+        EXPECT_EQ(factor_cholesky(this->q, Kind::Strided, uplo, A).info, info);
       }
 }
 
@@ -394,7 +413,7 @@ TYPED_TEST(Batch, ItemsOfEveryScale) {
   using T = TypeParam;
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
-      for (index_t n : {4, 8, 13, 16, 27, 50, 64, 100, 200, 300}) {
+      for (index_t n : {3, 4, 6, 8, 13, 16, 27, 50, 64, 100, 200, 300}) {
         if (n > 64 && (!on_cuda() || (n > 100 && kind == Kind::Pointers))) continue;
         SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n);
         Items<T> A, given;
@@ -447,8 +466,8 @@ TYPED_TEST(Batch, WhatIsNotFiniteIsFoundAtItsRow) {
       }
 }
 
-// Above the ladder: a strided batch goes item by item through the persistent grid, ragged ones a few at a time; pointers,
-// and all without that grid, go in steps.
+// Above the ladder: a strided batch goes item by item through the persistent grid, ragged ones a few at a time;
+// pointers, and all without that grid, go in steps.
 TYPED_TEST(Batch, ItemsBeyondTheLadder) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)

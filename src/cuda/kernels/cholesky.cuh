@@ -32,16 +32,15 @@ class ItemTurn {
 
 /// Factors one item for each `width` lanes of a warp, of order n, or 0 where there is none; none has more than `most`
 /// rows. Returns 0 or the failed column + 1.
-template <class T, int width, bool by_rows, bool narrow = (width <= 4)>
+template <class T, int width, bool by_rows, Turned way = usually_turned<width>>
 __device__ __forceinline__ int factor_side_by_side(const Tile<T>& a, int n, T* scratch, int most = width) {
-  const int failed = factor_small<false, T, width, by_rows, false, narrow>(a, n, true, scratch, T(0), most).failed;
+  const int failed = factor_small<false, T, width, by_rows, false, way>(a, n, true, scratch, T(0), most).failed;
   if (!__any_sync(~0u, failed < 0)) return failed;
   const auto again = factor_small_carefully<T, width, by_rows, false>(a, n, failed < 0, scratch, T(0));
   return failed < 0 ? again.failed : failed;
 }
 
-/// narrow: see narrow_most.
-template <class T, int width, bool ragged, bool by_rows, bool narrow = (width <= 4)>
+template <class T, int width, bool ragged, bool by_rows, Turned way = usually_turned<width>>
 __global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallShape<T, width, by_rows>::blocks)
     cholesky_small_kernel(SmallItems<T, ragged> A, int* info, index_t first, bool resets) {
   using Shape = SmallShape<T, width, by_rows>;
@@ -59,8 +58,7 @@ __global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallS
     a = item_if<by_rows>(own, A, b);
   }
   T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
-  const int failed =
-      factor_side_by_side<T, width, by_rows, narrow>(a, int(a.rows), scratch, ragged ? width : int(A.rows));
+  const int failed = factor_side_by_side<T, width, by_rows, way>(a, int(a.rows), scratch, ragged ? width : int(A.rows));
   if (b < A.count && threadIdx.x % width == 0) report(info, b, resets, first, own, failed);
 }
 
@@ -189,10 +187,11 @@ struct LeftWork {
 /// Which shapes have a kernel of their own for upper triangles, Across. H200, 2026-11-16, upper over lower at odd
 /// orders without it and with it: single at 127 1.06 and 1.01, 201 1.09 and 0.97, 255 1.10 and 0.98, 301 1.11 and 0.99,
 /// 383 1.12 and 1.00, 511 1.16 and 1.03, 639 1.09 and 1.01; double at 201 1.07 and 1.03, 223 1.09 and 1.02, 255 1.06
-/// and 0.96, 301 1.04 and 0.99, 383 1.11 and 1.03; at 511, where there is none, 1.05.
+/// and 0.96, 301 1.04 and 0.99, 383 1.11 and 1.03; complex double at 161 1.10 and 1.06, 255 1.09 and 1.05, 319 1.09 and
+/// 1.05. Doubles of which nothing is kept do without: at 511 1.02, and 1.08 and more with it.
 template <class T, class Shape>
 inline constexpr bool pays_across =
-    !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept));
+    !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept) || sizeof(T) == 16);
 /// Which have another one for those that are in_pairs. Upper over lower with the one above and with this one: single at
 /// 128 1.05 and 1.00, 512 1.06 and 0.98; double at 200 1.02 and 1.01, 256 0.96 and 0.94, 300 1.04 and 1.01, 336 0.98
 /// and 0.93, 384 1.00 and 0.93. But single at 200 1.00 and 1.02, 256 1.04 and 1.00, 300 1.01 and 1.02, 384 1.03
@@ -201,7 +200,7 @@ template <class T, class Shape>
 inline constexpr bool pays_in_pairs = [] {
   using Single = LeftShapes<float>;
   if (std::is_same_v<T, float>) return std::is_same_v<Shape, Single::Up128> || std::is_same_v<Shape, Single::Up512>;
-  return pays_across<T, Shape>;
+  return std::is_same_v<T, double> && pays_across<T, Shape>;
 }();
 
 template <class T, class Shape>
@@ -328,12 +327,15 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width, false>;
+    const auto upper = [&]<Turned way>(std::integral_constant<Turned, way>) {
+      go(cholesky_small_kernel<T, width, false, true, way>, EqualItems<T>(A),
+         grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads, SmallShape<T, width, true>::bytes);
+    };
+    const Turned way = A.is_flipped && !A.ragged() ? turned<T>(A.ld) : Turned::Both;
+    if constexpr (width <= 8 && sizeof(T) == 16)
+      if (way == Turned::Never) return upper(std::integral_constant<Turned, Turned::Never>{});
     if constexpr (width == 8)
-      if (A.is_flipped && !A.ragged() && A.ld <= narrow_most) {
-        go(cholesky_small_kernel<T, width, false, true, true>, EqualItems<T>(A),
-           grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads, SmallShape<T, width, true>::bytes);
-        return;
-      }
+      if (way == Turned::Written) return upper(std::integral_constant<Turned, Turned::Written>{});
     const auto with = [&]<bool ragged>(std::bool_constant<ragged>) {
       go(A.is_flipped ? cholesky_small_kernel<T, width, ragged, true> : cholesky_small_kernel<T, width, ragged, false>,
          SmallItems<T, ragged>(A), grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads,

@@ -15,8 +15,8 @@ struct ColumnScratch {
   static constexpr int columns = kept ? width : 2;
   static constexpr int step = width + (vector > 1 ? vector : 2);
   static constexpr int used = columns * step + width;
-  static constexpr int size =
-      used + (used * int(sizeof(T)) % 128 == 0 ? vector : 0);  // groups of lanes in different banks
+  // Groups of lanes in different banks, of which two may be 64 bytes apart.
+  static constexpr int size = used + (used * int(sizeof(T)) % (width > 8 ? 128 : 64) == 0 ? vector : 0);
 };
 
 /// Lambdas that index registers must become part of the function that holds them.

@@ -254,11 +254,13 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
         copy_commit();
         to = to == (Shape::ring - Shape::wide) * Copied::size ? 0 : to + Shape::wide * Copied::size;
       };
-      fetch(0), fetch(nb);
+      constexpr int ahead = Shape::ring / Shape::wide - 1;  // tiles
+#pragma unroll
+      for (int k = 0; k < ahead; ++k) fetch(k * nb);
       for (int k = 0; k < k0; k += nb) {
-        copy_wait<1>();
+        copy_wait<ahead - 1>();
         __syncthreads();  // the tiles are there; nobody reads those before
-        fetch(k + 2 * nb);
+        fetch(k + ahead * nb);
       }
       if (r0 == k0)
         for (int k = k0; k < min(k0 + width, n); k += nb) {
@@ -301,10 +303,21 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
       CopiedStrip<T> copy;
       T* turned = nullptr;  // where strips are turned
       if constexpr (Shape::across) {
-        static_assert(strips == 1 && Shape::copies);
-        copy.room = Shared::room(worker), turned = Shared::room(Shape::workers + worker);
+        static_assert(strips == 1);
+        turned = Shared::room((Shape::copies ? Shape::workers : 0) + worker);
+      }
+      if constexpr (Shape::copies) {
+        copy.room = Shared::room(worker);
+        if (any) copy.begin(A, row(0), 0, k0);
+      } else if (any) {
+#pragma unroll
+        for (int s = 0; s < strips; ++s) strip[s].find(A, row(s), 0, place);
+        if (k0 > 0)
+#pragma unroll
+          for (int g = 0; g < ahead; ++g) read(left[g], true);
+      }
+      if constexpr (Shape::across) {
         if (any) {
-          copy.begin(A, row(0), 0, k0);
           T v[wide][16];
 #pragma unroll
           for (int w = 0; w < wide; ++w) Parts::load(v[w], A, row(0), k0 + w * nb);
@@ -312,11 +325,6 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
           for (int w = 0; w < wide; ++w) Parts::take(c[w][0], v[w], turned);
         }
       } else if (any) {
-#pragma unroll
-        for (int s = 0; s < strips; ++s) strip[s].find(A, row(s), 0, place);
-        if (k0 > 0)
-#pragma unroll
-          for (int g = 0; g < ahead; ++g) read(left[g], true);
 #pragma unroll
         for (int w = 0; w < wide; ++w)
 #pragma unroll
@@ -336,7 +344,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
               [&](int, int v, int s) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead][s]; },
               [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], k + 8 * (u + ahead) < k0); });
         };
-        if constexpr (Shape::across) {
+        if constexpr (Shape::copies) {
           if (any) {
             copy.next(A, row(0), k, k0);
             subtract_tile<Copied, 1, wide * tiles>(

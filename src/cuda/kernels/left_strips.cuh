@@ -5,6 +5,8 @@
 #include <cuda/kernels/async.cuh>
 #include <cuda/kernels/left_shapes.cuh>
 
+#include <cstring>
+
 namespace trifactor::cuda {
 
 /// Tile u of the 16 rows of which the lane's entries begin at p, and back.
@@ -43,19 +45,18 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
   }
 }
 
-/// 16 rows of a block column between global memory, where rows are contiguous but not aligned, and shared memory, where
-/// they lie as those of a KeptTile do, in pairs, `tile_step` entries from one tile of eight columns to the next. What
-/// moves together are parts of few rows: four of eight floats, two of sixteen doubles. Of these, no banks meet, and a
-/// load or store meets two or four lines, not eight. H200, upper over lower at 255, 301 and 383 with four rows of eight
-/// doubles 0.98, 0.98 and 1.04, with two of sixteen 0.96, 0.99 and 1.03.
-template <class T, int tile_step = 128>
-struct RowParts {
+/// Parts of 16 rows of a block column that move together between global memory, where rows are contiguous but not
+/// aligned, and shared memory, where they lie as those of a KeptTile do, in pairs, `tile_step` entries from one tile of
+/// eight columns to the next: four rows of eight floats, two of sixteen doubles. Of these, no banks meet, and a load or
+/// store meets two or four lines, not eight. H200, upper over lower at 255, 301 and 383 with four rows of eight doubles
+/// 0.98, 0.98 and 1.04, with two of sixteen 0.96, 0.99 and 1.03.
+template <class T, int tile_step>
+struct PartPlaces {
   static constexpr bool single = sizeof(T) == 4;
-  static constexpr int size = 16 * 32;
-  static constexpr int wide = single ? 1 : 2;               // tiles of eight columns that a part meets
-  static constexpr int parts = 4 * wide, along = 4 / wide;  // down the rows, along them
+  static constexpr int wide = single ? 1 : 2;  // tiles of eight columns that a part meets
+  static constexpr int down = 2;               // rows from one part to the next below it
   __device__ static int lane() { return int(threadIdx.x) % 32; }
-  /// Where the lane's entry of part (j, u) is: in row row() + 2 j and column 8 wide u + column().
+  /// Where the lane's entry of part (j, u) is: in row row() + down j and column 8 wide u + column().
   __device__ static int row() { return lane() / 16 + (single ? lane() / 2 % 2 * 8 : 0); }
   __device__ static int column() { return single ? lane() / 4 % 4 * 2 + lane() % 2 : lane() % 16; }
   /// And in the strip.
@@ -63,15 +64,40 @@ struct RowParts {
     return single ? lane() : lane() / 8 % 2 * tile_step + lane() / 16 * 8 + lane() % 8;
   }
   __device__ static constexpr int further(int j, int u) { return u * wide * tile_step + j * (32 / wide); }
+  // As a layout of get_tile and put_tile.
+  static constexpr int vector = KeptTile<T>::vector;
+  __device__ static constexpr int offset(int eight, int four) {
+    return KeptTile<T>::offset(eight, four % 2) + four / 2 * tile_step;
+  }
+  __device__ __forceinline__ static int place() { return KeptTile<T>::place(); }
+};
+/// Of complex numbers whole rows, which lie one after the other.
+template <class R, int tile_step>
+struct PartPlaces<Complex<R>, tile_step> {
+  static constexpr int wide = 4, down = 1, vector = 1, pitch = 36;
+  __device__ static int row() { return 0; }
+  __device__ static int column() { return int(threadIdx.x) % 32; }
+  __device__ static int place_in() { return column(); }
+  __device__ static constexpr int further(int j, int) { return j * pitch; }
+  __device__ static constexpr int offset(int eight, int four) { return 8 * pitch * eight + 4 * four; }
+  __device__ __forceinline__ static int place() { return column() / 4 * pitch + column() % 4; }
+};
+/// 16 rows of a block column on their way, by these parts.
+template <class T, int tile_step = 128>
+struct RowParts : PartPlaces<T, tile_step> {
+  using Places = PartPlaces<T, tile_step>;
+  using Places::column, Places::further, Places::place_in, Places::row;
+  static constexpr int wide = Places::wide, step = Places::down;
+  static constexpr int parts = 4 * wide, along = 4 / wide;  // down the rows, along them
   /// f(j, u, pointer to the entry in A, how many rows there are from it on) for all parts.
   template <class F>
   __device__ __forceinline__ static void visit(const Tile<T>& A, int r0, int k0, F f) {
     const int r = r0 + row();
     T* p = A.data + r * A.row_stride + (k0 + column());
 #pragma unroll
-    for (int j = 0; j < parts; ++j, p += 2 * A.row_stride)
+    for (int j = 0; j < parts; ++j, p += step * A.row_stride)
 #pragma unroll
-      for (int u = 0; u < along; ++u) f(j, u, p + 8 * wide * u, int(A.rows) - r - 2 * j);
+      for (int u = 0; u < along; ++u) f(j, u, p + 8 * wide * u, int(A.rows) - r - step * j);
   }
   __device__ __forceinline__ static void write(const T* strip, const Tile<T>& A, int r0, int k0) {
     const T* from = strip + place_in();
@@ -80,7 +106,7 @@ struct RowParts {
 #pragma unroll 1
     for (int half = 0; half < 2; ++half, from += further(parts / 2, 0))  // with all at once, registers are spilled
 #pragma unroll
-      for (int j = 0; j < parts / 2; ++j, r += 2, p += 2 * A.row_stride) {
+      for (int j = 0; j < parts / 2; ++j, r += step, p += step * A.row_stride) {
         T v[along];
 #pragma unroll
         for (int u = 0; u < along; ++u) v[u] = from[further(j, u)];
@@ -102,7 +128,7 @@ struct RowParts {
     const int across = r0 + row() - k0 - column();
     visit(A, r0, k0, [&](int j, int u, const T* p, int left) TF_INLINE_LAMBDA {
       v[along * j + u] = T(0);
-      if (left > 0 && 8 * wide * u - 2 * j <= across) v[along * j + u] = *p;
+      if (left > 0 && 8 * wide * u - step * j <= across) v[along * j + u] = *p;
     });
   }
   __device__ __forceinline__ static void take(TensorEntries<T> (&c)[4], const T (&v)[16], T* strip) {
@@ -111,22 +137,16 @@ struct RowParts {
     for (int i = 0; i < 16; ++i) strip[place_in() + further(i / along, i % along)] = v[i];
     __syncwarp();  // it is there
 #pragma unroll
-    for (int u = 0; u < 4; ++u) c[u] = get_tile<RowParts>(static_cast<const T*>(place(strip)), u);
+    for (int u = 0; u < 4; ++u) c[u] = get_tile<Places>(static_cast<const T*>(strip + Places::place()), u);
   }
   __device__ __forceinline__ static void write(const TensorEntries<T> (&c)[4], T* strip, const Tile<T>& A, int r0,
                                                int k0) {
     __syncwarp();  // nobody reads what was there before
 #pragma unroll
-    for (int u = 0; u < 4; ++u) put_tile<RowParts>(place(strip), u, c[u]);
+    for (int u = 0; u < 4; ++u) put_tile<Places>(strip + Places::place(), u, c[u]);
     __syncwarp();  // it is there
     write(static_cast<const T*>(strip), A, r0, k0);
   }
-  // As a layout of get_tile and put_tile.
-  static constexpr int vector = KeptTile<T>::vector;
-  __device__ static constexpr int offset(int eight, int four) {
-    return KeptTile<T>::offset(eight, four % 2) + four / 2 * tile_step;
-  }
-  __device__ __forceinline__ static T* place(T* strip) { return strip + KeptTile<T>::place(); }
 };
 /// 16 rows as left operand, copied to shared memory a tile ahead.
 template <class T>
@@ -144,7 +164,7 @@ struct CopiedStrip {
     copy_wait_all();
     __syncwarp();  // the strip is there
 #pragma unroll
-    for (int u = 0; u < 4; ++u) left[u] = get_tile<Parts>(static_cast<const T*>(Parts::place(room)), u);
+    for (int u = 0; u < 4; ++u) left[u] = get_tile<Parts>(static_cast<const T*>(room + Parts::place()), u);
     __syncwarp();  // everyone has read it
     if (k + 32 < end) Parts::start(room, A, row, k + 32);
   }
@@ -236,7 +256,7 @@ struct LeftShared {
   /// The second half of the first diagonal tiles of a wide block column, below the diagonal.
   __device__ static T* between() { return tiles() + Shape::ring * CopiedTile<T>::size; }
   /// Of Across: for the i-th strip.
-  __device__ static T* room(int i) { return scratch() + Shape::nb + 16 / int(sizeof(T)) + i * RowParts<T>::size; }
+  __device__ static T* room(int i) { return scratch() + Shape::nb + 16 / int(sizeof(T)) + i * Shape::room; }
   /// Of the latest diagonal tile: 0, or the order of the minor that failed.
   __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }
 };
@@ -356,6 +376,27 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
   }
 }
 
+/// *p, with 128 or 256 bytes around it on their way to the second-level cache: of an upper triangle these are wanted
+/// next. H200, upper triangles of doubles of order 511, 639 and 1023 2.73, 2.45 and 4.30 in place of 2.80, 2.53
+/// and 4.47 ms, of complex doubles of order 319 and 511 0.931 and 2.09 in place of 0.938 and 2.12; lower ones as
+/// before.
+template <class T>
+__device__ __forceinline__ T load_with_neighbours(const T* p) {
+  if constexpr (sizeof(T) == 4) {
+    return *p;
+  } else if constexpr (sizeof(T) == 16) {
+    T x;
+    asm volatile("ld.global.L2::256B.v2.f64 {%0, %1}, [%2];" : "=d"(x.re), "=d"(x.im) : "l"(p));
+    return x;
+  } else {
+    T x;
+    unsigned long long bits;
+    asm volatile("ld.global.L2::128B.b64 %0, [%1];" : "=l"(bits) : "l"(p));
+    std::memcpy(&x, &bits, sizeof(x));
+    return x;
+  }
+}
+
 /// 16 rows of a block column in the registers of a warp. `aligned`: pairs are loaded as such.
 template <class T, bool pairs, bool aligned>
 struct Strip {
@@ -420,7 +461,7 @@ struct Strip {
       const index_t step = moves ? half : 0;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        to.v[i % 2][i / 2] = A[more ? at[i / 2] : 0];
+        to.v[i % 2][i / 2] = load_with_neighbours(A + (more ? at[i / 2] : 0));
         at[i / 2] += step;
       }
     }

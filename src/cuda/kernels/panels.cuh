@@ -246,8 +246,9 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
     copy_triangle<by_rows, most>(A, store);
   const PartPlace<Store, T> place;
   T* const part = store + place.first;
-  const index_t ld = A.col_stride;
-  T* out = A.data + lane;  // where columns are contiguous: a lane's entry of the first of a panel
+  const index_t ld = by_rows ? A.row_stride : A.col_stride;
+  // Where the lane writes: its entry of the first column of a panel, or of the first row of a row of tiles.
+  T* out = two_tiles ? RowWalk<T>().entry(A) : A.data + lane;
   int failed = 0;
   const auto step = [&](auto constant, int p) TF_INLINE_LAMBDA {
     constexpr int each = decltype(constant)::value;
@@ -303,7 +304,10 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
       out += 8 * ld + 8;
     }
     __syncwarp();  // the panel is complete
-    if constexpr (two_tiles) write_row_of_tiles<most>(afresh(A), store, p);
+    if constexpr (two_tiles) {
+      write_row_of_tiles<most>(afresh(Tile<T>{out, 0, 0, 1, ld}).data, ld, n, store, p);
+      out += 8 * ld;
+    }
   };
   int p = 0;
   copy_wait<1>();

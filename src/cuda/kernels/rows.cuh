@@ -68,12 +68,24 @@ struct SmallShape {
   static constexpr int solve_blocks = width < 16 ? 5 : sizeof(T) == 4 ? 6 : sizeof(T) == 8 ? 4 : 2;
 };
 
-/// The leading dimension up to which an upper triangle is read as it lies, each lane its row: that meets few lines of
-/// memory, and nothing is turned. H200, 10,000 items in double without the launch, lower, upper turned and as it lies:
-/// 2.64, 2.89, 2.68 us at order 5, 2.89, 3.12, 2.97 at 6, 3.26, 3.43, 3.27 at 7; but 3.40, 3.57, 3.78 at 8. 100,000
-/// items in complex double at 5, 6 and 7: lower 29, 33, 38, turned 35, 37, 41, also written as it lies 28, 34, 40; in
-/// complex single 19, 23, 28, turned 20, 22, 29, written turned 17, 21, 24, as it lies 17, 22, 27.
-inline constexpr index_t narrow_most = 7;
+/// When an upper triangle is turned by way of shared memory. Otherwise it is moved as it lies, each lane its row: where
+/// rows are short, that meets few lines of memory.
+enum class Turned { Both, Written, Never };
+template <int width>
+inline constexpr Turned usually_turned = width <= 4 ? Turned::Written : Turned::Both;
+/// Of items of one size. H200, 10,000 items in double without the launch, lower, upper turned both ways and when
+/// written: 2.64, 2.89, 2.68 us at order 5, 2.89, 3.12, 2.97 at 6, 3.26, 3.43, 3.27 at 7; but 3.40, 3.57, 3.78 at 8. In
+/// complex single, 100,000 at 5, 6 and 7: 19, 23, 28, then 20, 22, 29, when written 17, 21, 24, never 17, 22, 27. In
+/// complex double, 10,000 at 1 to 8, us:
+///   lower    1.7  1.7  1.9  2.2  3.3  3.7  4.0  4.1
+///   both     1.9  1.9  2.1  2.3  4.2  4.3  4.6  4.6
+///   written  1.8  1.8  2.0  2.2  3.7  4.1  4.4
+///   never    1.7  1.7  1.9  2.4  3.4  4.1  5.7
+template <class T>
+Turned turned(index_t ld) {
+  if (ld > 7) return Turned::Both;
+  return sizeof(T) == 16 && ld != 4 && ld < 7 ? Turned::Never : Turned::Written;
+}
 
 /// What becomes of a small item: 0, the failed column + 1, or -1 when it was not written since this wants care. With a
 /// right-hand side, what each lane has of D^-1 M^-1 b, see factor_columns. scale: 1 / L(row, row).
@@ -84,14 +96,14 @@ struct SmallResult {
   Real<T> scale;
 };
 
-/// Factors one item of order n by `width` lanes. by_rows: an upper triangle, neighbours in memory lie along a row; it
-/// is read as it lies if that is `narrow`. With `solves`, x is a lane's entry of a right-hand side. All lanes of a warp
-/// come here together, those without work with n = 0; no item has more than `most` rows.
-template <bool careful, class T, int width, bool by_rows, bool solves, bool narrow = (width <= 4)>
+/// Factors one item of order n by `width` lanes. by_rows: an upper triangle, neighbours in memory lie along a row. With
+/// `solves`, x is a lane's entry of a right-hand side. All lanes of a warp come here together, those without work with
+/// n = 0; no item has more than `most` rows.
+template <bool careful, class T, int width, bool by_rows, bool solves, Turned way = usually_turned<width>>
 __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int n, bool writes, T* scratch, T x = T(0),
                                                        int most = width) {
-  constexpr bool as_it_lies = by_rows && narrow && width > 4 && sizeof(T) == 16;  // also written so
-  constexpr bool kept = (by_rows && !as_it_lies) || solves;
+  constexpr bool turned_in = by_rows && way == Turned::Both, turned_out = by_rows && way != Turned::Never;
+  constexpr bool kept = turned_out || solves;
   using Scratch = ColumnScratch<T, width, kept>;
   const int lane = int(threadIdx.x % 32), row = lane % width;
   const Tile<T> A = afresh(given);
@@ -100,11 +112,10 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   // Of an upper triangle the first half of the rows has half of the columns: two of them go together. Not where doubles
   // of order 8 are fetched: 5.79 in place of 5.63 us.
   constexpr int half = max(width / 2, 2), steps = half / 2;
-  constexpr int top = by_rows && !narrow ? half : 0, top_in = width > 8 || sizeof(T) == 4 ? top : 0;
+  constexpr int top = turned_in ? half : 0, top_in = width > 8 || sizeof(T) == 4 ? top : 0;
   const int column = row % half, lower = row / half * steps;                                     // there
   const auto rows_below = [](int c, int end) { return c < end ? (1u << end) - (1u << c) : 0; };  // a bit for each
-  constexpr bool turned = by_rows && !narrow;
-  if constexpr (!turned) {
+  if constexpr (!turned_in) {
     const int last = row < n ? row : -1;  // column
     if constexpr (by_rows) at = A.data + row * A.row_stride;
 #pragma unroll
@@ -136,22 +147,22 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   Real<T> scale = 0;
   const int role = careful && n == 0 ? width : row;  // lanes without work leave the columns that they have as they are
   // Order 5: 0.15 us less in double, 0.1 in single; but order 8 takes 0.03 more in single where it is turned.
-  constexpr int few = width == 8 && !careful && !turned ? 5 : 0;
+  constexpr int few = width == 8 && !careful && !turned_in ? 5 : 0;
   const Real<T> pivot = factor_columns<careful, solves, kept, width, few>(rows, role, scratch, &x, &scale, most);
   const bool counts = row < n;
   const unsigned group = ((1u << width) - 1) << (lane - row);
   if (!careful && (__ballot_sync(~0u, counts && !middling(pivot)) & group)) n = -1;
   const int failed = __ffs(int((__ballot_sync(~0u, counts && !good_pivot(pivot)) & group) >> (lane - row)));
   const Tile<T> out = afresh(given);
-  T* to = out.data + (as_it_lies ? row * out.row_stride : row);
-  if constexpr (!by_rows || as_it_lies) {
+  T* to = out.data + (by_rows && !turned_out ? row * out.row_stride : row);
+  if constexpr (!turned_out) {
     if constexpr (is_complex<T>)
 #pragma unroll
       for (int c = 0; c < width; ++c)
         if (c == row) a[c] = T(real(a[c]));
     const int last = writes && row < n ? row : -1;
 #pragma unroll
-    for (int c = 0; c < width; ++c, to += as_it_lies ? 1 : out.col_stride)
+    for (int c = 0; c < width; ++c, to += by_rows ? 1 : out.col_stride)
       if (c <= last) *to = a[c];
   } else {
     const int end = writes ? n : 0;

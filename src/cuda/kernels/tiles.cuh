@@ -170,16 +170,16 @@ struct TileWalk {
 /// The same for two tiles side by side in four steps, along rows.
 template <class T>
 struct RowWalk {
-  int col, first, place[4];
+  int col, row, across;  // of the first step; columns right of the diagonal of a tile
+  int place[4];
   __device__ __forceinline__ RowWalk() {
     const int lane = int(threadIdx.x % 32);
-    col = lane % 16, first = lane / 16 * 4;
+    col = lane % 16, row = lane / 16 * 4, across = col - row;
 #pragma unroll
-    for (int h = 0; h < 4; ++h) place[h] = TileStore<T>::pitch * (col / 8) + TileStore<T>::place(row(h), col % 8);
+    for (int h = 0; h < 4; ++h) place[h] = TileStore<T>::pitch * (col / 8) + TileStore<T>::place(row + h, col % 8);
   }
-  __device__ __forceinline__ int row(int h) const { return first + h; }
-  /// Columns beyond the diagonal, in tiles k and k + 1 of row i.
-  __device__ __forceinline__ int beyond(int h, int i, int k) const { return col - row(h) - 8 * (i - k); }
+  /// Of A.
+  __device__ __forceinline__ T* entry(const Tile<T>& A) const { return A.data + row * A.row_stride + col; }
 };
 
 /// Starts to copy the lower triangle of A, of order up to 8 * most, in two groups: the first panel, and the others; the
@@ -225,9 +225,14 @@ template <int most, class T>
 __device__ __forceinline__ void copy_rows(const Tile<T>& A, T* store) {
   constexpr int bytes = int(sizeof(T));
   const RowWalk<T> walk;
-  const int n = int(A.rows);
-  const unsigned to = shared_address(store);
-  const T* from = A.data + walk.row(0) * A.row_stride + walk.col;
+  unsigned to[4];
+#pragma unroll
+  for (int h = 0; h < 4; ++h) {
+    to[h] = shared_address(store + walk.place[h]);
+    asm("" : "+r"(to[h]));  // not to be computed anew for each tile
+  }
+  const int n = int(A.rows), below = n - walk.row;
+  const T* from = walk.entry(A);
 #pragma unroll
   for (int i = 0; i < most; ++i)
     if (8 * i < n) {
@@ -236,9 +241,8 @@ __device__ __forceinline__ void copy_rows(const Tile<T>& A, T* store) {
 #pragma unroll
         for (int k = 0; k <= i; k += 2)
           if (k < i || walk.col < 8) {
-            const bool inside = 8 * i + walk.row(h) < n && (k + 1 < i || walk.beyond(h, i, k) <= 0);
-            copy_async<bytes, 64>(to + bytes * (TileStore<T>::tile(i, k) + walk.place[h]), from + 8 * k,
-                                  inside ? bytes : 0);
+            const bool inside = 8 * i + h < below && (k + 1 < i || walk.across <= 8 * (i - k) + h);
+            copy_async<bytes, 64>(to[h] + bytes * TileStore<T>::tile(i, k), from + 8 * k, inside ? bytes : 0);
           }
       from += 4 * A.row_stride;
     }
@@ -375,13 +379,12 @@ __device__ __forceinline__ void write_diagonals(const Tile<T>& A, const T* store
       if (8 * i + row < n && col <= row) *at = v[i];
   }
 }
-/// Writes row i of tiles, two tiles at a time.
+/// Writes row i of tiles, two tiles at a time. to: where the lane's first entry of it goes.
 template <int most, class T>
-__device__ __forceinline__ void write_row_of_tiles(const Tile<T>& A, const T* store, int i) {
+__device__ __forceinline__ void write_row_of_tiles(T* to, index_t ld, int n, const T* store, int i) {
   constexpr int together = 4;  // tiles
   const RowWalk<T> walk;
-  const int n = int(A.rows);
-  T* const to = A.data + (8 * i + walk.row(0)) * A.row_stride + walk.col;
+  const int below = n - walk.row - 8 * i, across = walk.across - 8 * i;
   const T* const from = store + TileStore<T>::tile(i, 0);
 #pragma unroll
   for (int k0 = 0; k0 < most; k0 += together)
@@ -391,16 +394,16 @@ __device__ __forceinline__ void write_row_of_tiles(const Tile<T>& A, const T* st
       for (int k = 0; k < together; k += 2)
 #pragma unroll
         for (int h = 0; h < 4; ++h)
-          if (walk.beyond(h, i, k0 + k) <= 0) v[k / 2][h] = from[TileStore<T>::pitch * (k0 + k) + walk.place[h]];
+          if (k0 + k + walk.col / 8 <= i) v[k / 2][h] = from[TileStore<T>::pitch * (k0 + k) + walk.place[h]];
       T* at = to + 8 * k0;
 #pragma unroll
-      for (int h = 0; h < 4; ++h, at += A.row_stride)
+      for (int h = 0; h < 4; ++h, at += ld)
 #pragma unroll
         for (int k = 0; k < together; k += 2) {
-          const int beyond = walk.beyond(h, i, k0 + k);
+          const int beyond = across + 8 * (k0 + k);
           if constexpr (is_complex<T>)
-            if (beyond == 0) v[k / 2][h] = T(real(v[k / 2][h]));
-          if (8 * i + walk.row(h) < n && beyond <= 0) at[8 * k] = v[k / 2][h];
+            if (beyond == h) v[k / 2][h] = T(real(v[k / 2][h]));
+          if (h < below && beyond <= h) at[8 * k] = v[k / 2][h];
         }
     }
 }
