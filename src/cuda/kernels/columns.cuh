@@ -13,9 +13,9 @@ template <class T, int width, bool kept = false>
 struct ColumnScratch {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
   static constexpr int columns = kept ? width : 2;
-  static constexpr int step = width + (vector > 1 ? vector : 2);
+  // Lanes with a row each are in different banks, and so are groups of lanes; two of these may be 64 bytes apart.
+  static constexpr int step = width + (vector > 1 ? vector : width > 4 ? 1 : 2);
   static constexpr int used = columns * step + width;
-  // Groups of lanes in different banks, of which two may be 64 bytes apart.
   static constexpr int size = used + (used * int(sizeof(T)) % (width > 8 ? 128 : 64) == 0 ? vector : 0);
 };
 

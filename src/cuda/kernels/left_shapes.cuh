@@ -167,7 +167,7 @@ struct Across : std::conditional_t<is_complex<T>, Shape, InPairs<T, Shape>> {
   static constexpr bool across = true, aligned = false;
   static constexpr bool copies = sizeof(T) == 4 && (Shape::late > 0 || !Shape::kept);
   static constexpr int rooms = Shape::kept ? (copies ? 2 * Shape::late : 0) : (copies ? 2 : 1) * Shape::workers;
-  static constexpr int room = 16 * (Shape::nb + (is_complex<T> ? 4 : 0));  // for a strip
+  static constexpr int room = 16 * (Shape::nb + (is_complex<T> ? 1 : 0));  // for a strip
   static constexpr std::size_t bytes = Shape::bytes + rooms * room * sizeof(T);
   static constexpr std::size_t bytes_of(index_t) { return bytes; }
 };

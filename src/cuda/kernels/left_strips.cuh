@@ -74,13 +74,17 @@ struct PartPlaces {
 /// Of complex numbers whole rows, which lie one after the other.
 template <class R, int tile_step>
 struct PartPlaces<Complex<R>, tile_step> {
-  static constexpr int wide = 4, down = 1, vector = 1, pitch = 36;
+  static constexpr int wide = 4, down = 1, vector = 1;
+  static constexpr int pitch = 33;  // so that no banks meet where lanes have rows of a tile as TilePlace says
   __device__ static int row() { return 0; }
   __device__ static int column() { return int(threadIdx.x) % 32; }
   __device__ static int place_in() { return column(); }
   __device__ static constexpr int further(int j, int) { return j * pitch; }
   __device__ static constexpr int offset(int eight, int four) { return 8 * pitch * eight + 4 * four; }
-  __device__ __forceinline__ static int place() { return column() / 4 * pitch + column() % 4; }
+  __device__ __forceinline__ static int place() {
+    const TilePlace<> of;
+    return of.g * pitch + of.t;
+  }
 };
 /// 16 rows of a block column on their way, by these parts.
 template <class T, int tile_step = 128>
@@ -453,7 +457,7 @@ struct Strip {
         if constexpr (aligned && sizeof(T) == 4)
           v = *reinterpret_cast<const Pair*>(p);
         else  // as an operand, doubles of two rows lie side by side: of vectors, they would be moved there
-          v = {{p[0], p[1]}};
+          v = {{load_with_neighbours(p), load_with_neighbours(p + 1)}};
         to.v[0][h] = v.v[0], to.v[1][h] = v.v[1];
         at[h] += moves ? 8 : 0;
       }
