@@ -62,6 +62,8 @@ def batch_points(row):
     ragged = row["kind"] == "ragged"
     if row["tuning"] or row["kind"] == "pointers" or row.get("sizes", "uniform") != "uniform":
         return                                        # a trial, or one item among others
+    if not ragged and not row.get("peer_seconds"):
+        return                                        # compares triangles
     detail = "ragged" if ragged else row["method"] or ""
     name = "trifactor" if ragged else f"trifactor, {row['count']:,} items"
     yield detail, "Gflop/s", name, row["gflops"]
@@ -259,6 +261,7 @@ def self_test():
              for nb in (32, 64, 128) for looking in ("left", "right")]
     batch = {**row, "op": "batch", "kind": "strided", "method": None, "count": 1000, "ratio": 2.0}
     rows += [{**batch, "n": n, "gflops": n, "part_of_copy": 0.5, "peer": "cusolver"} for n in (4, 8, 16)]
+    rows += [{**batch, "n": 5, "gflops": 9, "peer": None, "peer_seconds": None}]
     rows += [{**batch, "n": n, "gflops": n, "preset": "ib", "tuning": f"whole=0 ib={ib}"} for n in (4, 8, 16) for ib in (1, 2)]
     rows += [{**batch, "n": n, "gflops": n, "kind": "ragged", "sizes": sizes, "fixed_ratio": 0.5, "peer_seconds": None}
              for n in (4, 8, 16) for sizes in ("uniform", "one-large")]
