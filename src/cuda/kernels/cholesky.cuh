@@ -458,9 +458,8 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   const bool large = room.sets > 0 && in_blocks < A.rows;
   int below = int(min(resident, index_t(64))), r = 0, steps = 0;
   index_t most[ItemList::rungs + 1] = {A.rows};  // of each rung: the largest order
-  // Then, of sizes that are spread evenly, those that a rung brings more blocks for fit without it, so that it gains
-  // nothing, and the host pays for its launch.
-  const bool all_at_once = A.count * 64 <= 3 * multiprocessors * A.rows;
+  // Then a rung that only brings more blocks gains nothing, and the host pays for its launch.
+  const bool all_at_once = A.count <= 6 * multiprocessors;
   const auto most_of = [&]<class Shape>(std::type_identity<Shape>) {
     if (all_at_once && !std::is_same_v<Shape, typename KernelOf<Shape>::type>) return index_t(below);
     return Shape::kept ? min(resident, index_t(Shape::most)) : large ? in_blocks : whole;

@@ -78,7 +78,7 @@ inline constexpr Turned usually_turned = width <= 4 ? Turned::Written : Turned::
 /// complex single, 100,000 at 5, 6 and 7: 19, 23, 28, then 20, 22, 29, when written 17, 21, 24, never 17, 22, 27. In
 /// complex double, 10,000 at 1 to 8, us:
 ///   lower    1.7  1.7  1.9  2.2  3.3  3.7  4.0  4.1
-///   both     1.9  1.9  2.1  2.3  4.2  4.3  4.6  4.6
+///   both     1.9  1.9  2.1  2.3  4.2  4.3  4.6  4.3
 ///   written  1.8  1.8  2.0  2.2  3.7  4.1  4.4
 ///   never    1.7  1.7  1.9  2.4  3.4  4.1  5.7
 template <class T>
