@@ -28,9 +28,13 @@ void prepare(const Contender& work) {
   if (work.prepare) work.prepare();
 }
 
+void wait(const Contender& work) {
+  if (work.queue) work.queue->sync();
+}
+
 void complete(const Contender& work) {
   work.run();
-  if (work.queue) work.queue->sync();
+  wait(work);
 }
 
 /// What was measured of one contender, in ascending order: seconds of run(), and until it returned.
@@ -103,11 +107,7 @@ std::optional<Energy> energy_of_run(const Contender& work, double seconds, const
   if (with.sensors.empty()) return std::nullopt;
   auto both = energy_of([&] { prepare(work), complete(work); }, seconds, with);
   if (!both || !work.prepare) return both;
-  const auto only_prepare = [&] {
-    prepare(work);
-    if (work.queue) work.queue->sync();
-  };
-  const auto alone = energy_of(only_prepare, seconds, with);
+  const auto alone = energy_of([&] { prepare(work), wait(work); }, seconds, with);
   if (!alone || !(both->joules > alone->joules)) return std::nullopt;  // lost in the noise of prepare()
   both->joules -= alone->joules;
   return both;
