@@ -331,7 +331,7 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
       go(cholesky_small_kernel<T, width, false, true, way>, EqualItems<T>(A),
          grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads, SmallShape<T, width, true>::bytes);
     };
-    const Turned way = A.is_flipped && !A.ragged() ? turned<T>(A.ld) : Turned::Both;
+    const Turned way = A.is_flipped && !A.ragged() ? turned<T, width>(A.ld) : usually_turned<width>;
     if constexpr (width <= 8 && sizeof(T) == 16)
       if (way == Turned::Never) return upper(std::integral_constant<Turned, Turned::Never>{});
     if constexpr (width == 8)

@@ -81,9 +81,9 @@ inline constexpr Turned usually_turned = width <= 4 ? Turned::Written : Turned::
 ///   both     1.9  1.9  2.1  2.3  4.2  4.3  4.6  4.3
 ///   written  1.8  1.8  2.0  2.2  3.7  4.1  4.4
 ///   never    1.7  1.7  1.9  2.4  3.4  4.1  5.7
-template <class T>
+template <class T, int width>
 Turned turned(index_t ld) {
-  if (ld > 7) return Turned::Both;
+  if (ld > 7) return usually_turned<width>;
   return sizeof(T) == 16 && ld != 4 && ld < 7 ? Turned::Never : Turned::Written;
 }
 
