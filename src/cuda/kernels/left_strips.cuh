@@ -45,53 +45,12 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
   }
 }
 
-/// Parts of 16 rows of a block column that move together between global memory, where rows are contiguous but not
-/// aligned, and shared memory, where they lie as those of a KeptTile do, in pairs, `tile_step` entries from one tile of
-/// eight columns to the next: four rows of eight floats, two of sixteen doubles. Of these, no banks meet, and a load or
-/// store meets two or four lines, not eight. H200, upper over lower at 255, 301 and 383 with four rows of eight doubles
-/// 0.98, 0.98 and 1.04, with two of sixteen 0.96, 0.99 and 1.03.
-template <class T, int tile_step>
-struct PartPlaces {
-  static constexpr bool single = sizeof(T) == 4;
-  static constexpr int wide = single ? 1 : 2;  // tiles of eight columns that a part meets
-  static constexpr int down = 2;               // rows from one part to the next below it
-  __device__ static int lane() { return int(threadIdx.x) % 32; }
-  /// Where the lane's entry of part (j, u) is: in row row() + down j and column 8 wide u + column().
-  __device__ static int row() { return lane() / 16 + (single ? lane() / 2 % 2 * 8 : 0); }
-  __device__ static int column() { return single ? lane() / 4 % 4 * 2 + lane() % 2 : lane() % 16; }
-  /// And in the strip.
-  __device__ static int place_in() {
-    return single ? lane() : lane() / 8 % 2 * tile_step + lane() / 16 * 8 + lane() % 8;
-  }
-  __device__ static constexpr int further(int j, int u) { return u * wide * tile_step + j * (32 / wide); }
-  // As a layout of get_tile and put_tile.
-  static constexpr int vector = KeptTile<T>::vector;
-  __device__ static constexpr int offset(int eight, int four) {
-    return KeptTile<T>::offset(eight, four % 2) + four / 2 * tile_step;
-  }
-  __device__ __forceinline__ static int place() { return KeptTile<T>::place(); }
-};
-/// Of complex numbers whole rows, which lie one after the other.
-template <class R, int tile_step>
-struct PartPlaces<Complex<R>, tile_step> {
-  static constexpr int wide = 4, down = 1, vector = 1;
-  static constexpr int pitch = 33;  // so that no banks meet where lanes have rows of a tile as TilePlace says
-  __device__ static int row() { return 0; }
-  __device__ static int column() { return int(threadIdx.x) % 32; }
-  __device__ static int place_in() { return column(); }
-  __device__ static constexpr int further(int j, int) { return j * pitch; }
-  __device__ static constexpr int offset(int eight, int four) { return 8 * pitch * eight + 4 * four; }
-  __device__ __forceinline__ static int place() {
-    const TilePlace<> of;
-    return of.g * pitch + of.t;
-  }
-};
 /// 16 rows of a block column on their way, by these parts.
-template <class T, int tile_step = 128>
-struct RowParts : PartPlaces<T, tile_step> {
-  using Places = PartPlaces<T, tile_step>;
+template <class T, int... tile_step>
+struct RowParts : PartPlaces<T, tile_step...> {
+  using Places = PartPlaces<T, tile_step...>;
   using Places::column, Places::further, Places::place_in, Places::row;
-  static constexpr int wide = Places::wide, step = Places::down;
+  static constexpr int wide = Places::wide, down = Places::down;
   static constexpr int parts = 4 * wide, along = 4 / wide;  // down the rows, along them
   /// f(j, u, pointer to the entry in A, how many rows there are from it on) for all parts.
   template <class F>
@@ -99,9 +58,9 @@ struct RowParts : PartPlaces<T, tile_step> {
     const int r = r0 + row();
     T* p = A.data + r * A.row_stride + (k0 + column());
 #pragma unroll
-    for (int j = 0; j < parts; ++j, p += step * A.row_stride)
+    for (int j = 0; j < parts; ++j, p += down * A.row_stride)
 #pragma unroll
-      for (int u = 0; u < along; ++u) f(j, u, p + 8 * wide * u, int(A.rows) - r - step * j);
+      for (int u = 0; u < along; ++u) f(j, u, p + 8 * wide * u, int(A.rows) - r - down * j);
   }
   __device__ __forceinline__ static void write(const T* strip, const Tile<T>& A, int r0, int k0) {
     const T* from = strip + place_in();
@@ -110,7 +69,7 @@ struct RowParts : PartPlaces<T, tile_step> {
 #pragma unroll 1
     for (int half = 0; half < 2; ++half, from += further(parts / 2, 0))  // with all at once, registers are spilled
 #pragma unroll
-      for (int j = 0; j < parts / 2; ++j, r += step, p += step * A.row_stride) {
+      for (int j = 0; j < parts / 2; ++j, r += down, p += down * A.row_stride) {
         T v[along];
 #pragma unroll
         for (int u = 0; u < along; ++u) v[u] = from[further(j, u)];
@@ -132,7 +91,7 @@ struct RowParts : PartPlaces<T, tile_step> {
     const int across = r0 + row() - k0 - column();
     visit(A, r0, k0, [&](int j, int u, const T* p, int left) TF_INLINE_LAMBDA {
       v[along * j + u] = T(0);
-      if (left > 0 && 8 * wide * u - step * j <= across) v[along * j + u] = *p;
+      if (left > 0 && 8 * wide * u - down * j <= across) v[along * j + u] = *p;
     });
   }
   __device__ __forceinline__ static void take(TensorEntries<T> (&c)[4], const T (&v)[16], T* strip) {
