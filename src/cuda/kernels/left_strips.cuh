@@ -341,8 +341,8 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
 
 /// *p, with 128 or 256 bytes around it on their way to the second-level cache: of an upper triangle these are wanted
 /// next. H200, upper triangles of doubles of order 511, 639 and 1023 2.73, 2.45 and 4.30 in place of 2.80, 2.53
-/// and 4.47 ms, of complex doubles of order 319 and 511 0.931 and 2.09 in place of 0.938 and 2.12; lower ones as
-/// before.
+/// and 4.47 ms, of complex doubles of order 319 and 511 0.931 and 2.09 in place of 0.938 and 2.12; lower ones gain
+/// nothing. Upper triangles of floats come through shared memory, and do without.
 template <class T>
 __device__ __forceinline__ T load_with_neighbours(const T* p) {
   if constexpr (sizeof(T) == 4) {
