@@ -174,7 +174,7 @@ const BatchPreset presets[] = {
      "ragged",
      "384,448,512,640,767",
      {"whole=0 persistent=0 nb=64 leaf=64 schedule=greedy", "whole=0 persistent=0 nb=64 leaf=64 schedule=lazy",
-      "sorted=2147483647", "sorted=1"},
+      "sorted=2147483647 persistent=0", "sorted=1"},
      1000,
      "cholesky",
      "1",

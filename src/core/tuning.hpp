@@ -17,6 +17,8 @@ struct CholeskyTuning {
                               // factor of an item stays in a multiprocessor
   index_t sorted = 100000;    // CUDA: ragged items take each the rung of its own size where their number times the
                               // largest order is this or more
+  index_t few = 24;           // CUDA: all of the device works on up to n / few items of order n, more than 256, or 160 if
+                              // they are complex; if they are more, a block on each
   index_t fused = 32;         // CUDA: up to so many right-hand sides, small items are factored and solved in one launch
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid
   index_t squares = 4500;     // CUDA: from this order on its pieces are squares of 2 x 2 tiles,

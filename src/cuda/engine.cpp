@@ -263,21 +263,29 @@ index_t CudaEngine::tile_limit(const Items<T>&) const {
 
 template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
-  // Large ragged items are worked on several at a time, as far as there are flags.
-  const index_t list_size = cholesky_list_size(A, tuning);
-  const bool large = list_size > 0 && A.rows > min(tuning.whole, cholesky_in_blocks) && A.rows <= tuning.persistent;
+  // Few large items are worked on several at a time, as far as there are flags. A matrix alone, and strided ones of which
+  // each fills the device, have a kernel of their own.
+  const index_t list_size = cholesky_list_size(A, tuning), few = few_items<T>(A.rows, tuning);
+  const bool alone = !A.pointers && (A.count == 1 || A.rows >= tuning.squares);
+  const bool large = multiprocessors_ > 1 && (list_size > 0 ? few > 0 : !alone && A.count <= few);
   const index_t most_sets = (flag_count - 256) / (1 + persistent_flag_count<T>(A.rows));
-  const index_t sets = large && multiprocessors_ > 1 ? min(index_t(8), most_sets) : 0;
+  const index_t sets = large ? min(index_t(8), most_sets) : 0;
   if (A.rows <= tuning.whole || sets > 0) {
     auto list = arena().take<int>(list_size);
     auto entries = arena().take<T>(sets > 0 ? sets * persistent_entry_count<T>(A.rows) : 0);
     if (arena().planning()) return true;
-    const Traced traced(*this, "cholesky_whole", A.rows, A.cols);
-    set_path(launch_cholesky(stream_, multiprocessors_, A, info, 0, true, tuning,
-                             {list.data(), static_cast<int*>(flags_), &graphs_, entries.data(), int(sets)}));
+    const auto run = [&] {
+      const Traced traced(*this, "cholesky_whole", A.rows, A.cols);
+      set_path(launch_cholesky(stream_, multiprocessors_, A, info, 0, true, tuning,
+                               {list.data(), static_cast<int*>(flags_), &graphs_, entries.data(), int(sets)}));
+    };
+    if (list_size > 0)
+      replayed_here(run, A, info, tuning);  // several launches
+    else
+      run();
     return true;
   }
-  if (A.pointers || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
+  if (!alone || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
   const auto one = [&](index_t b) {
     cholesky_persistent(A.one(b), A.rows < tuning.squares ? 0 : int(min(tuning.band, A.rows)), true, info + b, 0);
   };

@@ -9,8 +9,8 @@
 namespace trifactor::cuda {
 
 /// A launch of a kernel whose shared memory is granted. `overlaps`: blocks may begin as soon as every block of the
-/// launch before has called let_next_start() or has ended; one block at least calls end_after_last(), so that this
-/// launch ends after the one before.
+/// launch before has called let_next_start() or has ended; one block at least calls
+/// wait_for_launch_before(), so that this launch ends after the one before.
 struct LaunchStep {
   const void* kernel;
   unsigned grid[2];

@@ -15,7 +15,13 @@ using namespace core;
 // Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
-inline constexpr index_t cholesky_in_blocks = 512;  // up to this order a ragged item is always worked on by one block
+/// Up to so many items of order n all of the device works, several at a time. Where a batch is not listed, all have that
+/// order; beyond `whole` the others are worked on in steps.
+template <class T>
+index_t few_items(index_t n, const CholeskyTuning& tuning) {
+  constexpr index_t least = is_complex<T> ? 160 : 256, large = 32;
+  return n > tuning.persistent || n <= min(least, tuning.whole) ? 0 : n <= tuning.whole ? n / tuning.few : large;
+}
 template <class T>
 struct ListRoom {
   int* list = nullptr;
@@ -57,11 +63,11 @@ template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, bool resets, int* info, index_t first,
                        T* entries, int* flags, Mark* marks);
 
-/// Ragged items order[bounds[0]] .. order[bounds[1] - 1]. `together` of them are worked on alike, and up to `sets`, each with
-/// its room, are begun at a time.
+/// Items order[bounds[0]] .. order[bounds[1] - 1], or, where there is no list, all. `together` of them are worked on alike, and
+/// up to `sets`, each with its room, are begun at a time.
 template <class T>
 struct LargeItems {
-  const int *order, *bounds;
+  const int *order = nullptr, *bounds = nullptr;
   T* entries;
   index_t entries_each;
   int* flags;  // zero, and so again afterwards: 2 + sets * (1 + flags_each)
@@ -69,9 +75,9 @@ struct LargeItems {
   // H200, double, 1, 2 and 4: 20 items of 1026 to 2048 rows 2.75, 2.43 and 2.45 ms, 40 of 1026 to 1400 3.39 and 2.67.
   static constexpr int most_together = 2;
 };
-/// The launch that factors them: its arguments are an Items<T>, a LargeItems<T>, and info.
+/// The launch that factors them; what it refers to must stay until it is enqueued.
 template <class T>
-LaunchStep persistent_list_step(int multiprocessors, bool flipped);
+LaunchStep persistent_list_step(int multiprocessors, Items<T>& A, LargeItems<T>&, int*& info);
 
 // kernels/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory

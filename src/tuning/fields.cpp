@@ -34,6 +34,7 @@ constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::small>("small", 0),
     number<&CholeskyTuning::resident>("resident", 0),
     number<&CholeskyTuning::sorted>("sorted", 0),
+    number<&CholeskyTuning::few>("few", 1),
     number<&CholeskyTuning::fused>("fused", 0),
     number<&CholeskyTuning::persistent>("persistent", 0),
     number<&CholeskyTuning::squares>("squares", 0),

@@ -165,8 +165,8 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
             continue;
           SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << rung.tuning);
           const auto A = this->items(kind, n > 300 ? 2 : n > 64 ? 5 : 21, n, n % 3);
-          const auto L = factor_cholesky(this->q, kind, uplo, A,
-                                         {.tuning = std::string("whole=1000 sorted=1000000 ") + rung.tuning});
+          const auto L = factor_cholesky(
+              this->q, kind, uplo, A, {.tuning = std::string("whole=1000 persistent=0 sorted=1000000 ") + rung.tuning});
           expect_right(uplo, A, L);
           const std::string path = rung.path;
           const bool mixed = kind == Kind::Ragged && (path == "resident 32" || path == "resident 64");
@@ -255,8 +255,9 @@ TYPED_TEST(Batch, SortedItemsOfEverySize) {
   for (index_t n : {0, 1, 260, 16, 17, 2, 128, 129, 64, 65, 0, 33, 201, 32, 31, 400, 5, 150, 90, 600, 1, 250, 0})
     for (int i = 0; i < (n > 200 ? 1 : 3); ++i) A.push_back(random_spd<TypeParam>(this->random, n, i));
   for (Uplo uplo : both_uplos)
-    for (const char* tuning : {"whole=1000 sorted=1", "whole=1000 sorted=1 resident=64",
-                               "whole=1000 sorted=1 resident=0", "whole=200", "whole=24"}) {
+    for (const char* tuning :
+         {"whole=1000 sorted=1", "whole=1000 sorted=1 persistent=0", "whole=1000 sorted=1 persistent=0 resident=64",
+          "whole=1000 sorted=1 persistent=0 resident=0", "whole=200", "whole=24"}) {
       if (!on_cuda() && std::string(tuning).find("resident") != std::string::npos)
         continue;  // of CUDA, here nothing new
       SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << tuning);
@@ -466,8 +467,7 @@ TYPED_TEST(Batch, WhatIsNotFiniteIsFoundAtItsRow) {
       }
 }
 
-// Above the ladder: a strided batch goes item by item through the persistent grid, ragged ones a few at a time;
-// pointers, and all without that grid, go in steps.
+// Above the ladder: items go a few at a time through the persistent grid; without it, and if they are many, in steps.
 TYPED_TEST(Batch, ItemsBeyondTheLadder) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
@@ -477,14 +477,69 @@ TYPED_TEST(Batch, ItemsBeyondTheLadder) {
         A[2](0, 0) = TypeParam(-1);
         auto L = factor_cholesky(this->q, kind, uplo, A, {.tuning = tuning + std::string(on_cuda() ? "" : " nb=64")});
         EXPECT_EQ(L.info[2], A[2].rows > 0 ? 1 : 0);
-        const bool in_steps = kind == Kind::Pointers || tuning == std::string("whole=100 persistent=0");
+        const bool in_steps = tuning == std::string("whole=100 persistent=0");
         if (on_cuda()) {
-          EXPECT_EQ(L.path, in_steps ? "blocked right" : kind == Kind::Strided ? "persistent" : "sorted");
+          EXPECT_EQ(L.path, in_steps ? "blocked right" : kind == Kind::Ragged ? "sorted" : "persistent");
         }
         for (auto* items : {&A, &L.F}) items->erase(items->begin() + 2);
         L.info.erase(L.info.begin() + 2);
         expect_right(uplo, A, L);
       }
+}
+
+TYPED_TEST(Batch, ManyItemsBeyondTheLadder) {
+  for (Kind kind : {Kind::Strided, Kind::Pointers}) {
+    SCOPED_TRACE(name(kind));
+    const auto A = this->items(kind, 33, 70);
+    const auto L = factor_cholesky(this->q, kind, Uplo::Lower, A, {.tuning = on_cuda() ? "whole=60" : ""});
+    expect_right(Uplo::Lower, A, L);
+    if (on_cuda()) { EXPECT_EQ(L.path, "blocked right"); }
+  }
+}
+
+// All of the device works on large items if they are few: up to 12 of order 300.
+TYPED_TEST(Batch, FewLargeItems) {
+  using T = TypeParam;
+  if (!on_cuda()) GTEST_SKIP() << "of CUDA";
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t count : {1, 2, 9, 12, 13, 40}) {
+        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << ' ' << count);
+        Items<T> A;
+        for (index_t i = 0; i < count; ++i) A.push_back(random_spd<T>(this->random, 300, 5));
+        const CholeskyOptions options{.tuning = "whole=1000 resident=512 few=25"};
+        const auto good = factor_cholesky(this->q, kind, uplo, A, options);
+        const bool large = count <= 12 && (kind == Kind::Pointers || count > 1);
+        EXPECT_EQ(good.path, kind == Kind::Ragged          ? "sorted"
+                             : large                       ? "persistent"
+                             : std::is_floating_point_v<T> ? "resident 512"
+                                                           : "block column");
+        expect_right(uplo, A, good);
+        const index_t b = count / 2, k = this->random.integer(0, 299);
+        A[b](k, k) = count % 2 ? T(-1) : T(nan<T>);
+        const auto bad = factor_cholesky(this->q, kind, uplo, A, options);
+        for (index_t i = 0; i < count; ++i) {
+          EXPECT_EQ(bad.info[i], i == b ? k + 1 : 0) << "item " << i;
+          if (i != b && !same_bits(bad.F[i], good.F[i])) ADD_FAILURE() << "item " << i << " changed";
+        }
+        EXPECT_LT(cholesky_ratio(A[b], bad.F[b], uplo, k), threshold);
+      }
+}
+
+// Of a ragged batch, it works on the largest that are few enough: on 25 items with few=10, on five with few=77, on two
+// with few=200, and on none with few=1000.
+TYPED_TEST(Batch, TheLargestOfARaggedBatchAreFew) {
+  using T = TypeParam;
+  Items<T> A;
+  for (index_t i = 0; i < 25; ++i) A.push_back(random_spd<T>(this->random, i % 12 == 5 ? 700 : i % 8 == 3 ? 400 : 300));
+  A.push_back(random_spd<T>(this->random, 20));
+  for (Uplo uplo : both_uplos)
+    for (const char* tuning : {"few=10", "few=77", "few=200", "few=1000", "whole=350 few=77"}) {
+      SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << tuning);
+      if (!on_cuda() && tuning != std::string("few=10")) continue;  // of CUDA
+      const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A, {.tuning = tuning});
+      expect_right(uplo, A, L);
+    }
 }
 
 // So many that a block has several squares of an update.

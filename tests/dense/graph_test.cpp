@@ -202,7 +202,7 @@ TYPED_TEST(Graph, EveryRoutineThatComesAgainIsRightWithNewData) {
 }
 
 /// Calls that are many launches, on items of order n or up to n, with data of their own.
-enum class Call { Lu, LuSolve, LuInverse, LuFactorSolve, Cholesky, Shifted, CholeskySolve, CholeskyInverse };
+enum class Call { Lu, LuSolve, LuInverse, LuFactorSolve, Cholesky, Sorted, Shifted, CholeskySolve, CholeskyInverse };
 constexpr Call all_calls[] = {Call::Lu,       Call::LuSolve, Call::LuInverse,     Call::LuFactorSolve,
                               Call::Cholesky, Call::Shifted, Call::CholeskySolve, Call::CholeskyInverse};
 template <class T>
@@ -247,6 +247,7 @@ class CallAgain {
       if (call_ == Call::LuInverse) lu_inverse(*q_, a, pivots_.data(), x, info_.data());
       if (call_ == Call::LuFactorSolve) lu_factor_solve(*q_, a, pivots_.data(), x, info_.data());
       if (call_ == Call::Cholesky) cholesky(*q_, Uplo::Lower, a, info_.data(), steps);
+      if (call_ == Call::Sorted) cholesky(*q_, Uplo::Lower, a, info_.data(), {.tuning = "whole=1000 sorted=1"});
       if (call_ == Call::Shifted)
         cholesky(*q_, Uplo::Upper, a, info_.data(), {.shift_on_failure = {.tries = 2, .used = shifts_.data()}});
       if (call_ == Call::CholeskySolve) cholesky_solve(*q_, Uplo::Upper, a, x, info_.data());
@@ -308,6 +309,18 @@ TYPED_TEST(Graph, ReplaysAreTheLaunchesBitByBit) {
       q.reserve(64 << 20);  // scratch memory lies elsewhere from here on
       for (int turn = 0; turn < 2; ++turn) again.run().expect_same_bits(other.run());
     }
+}
+
+// Ragged items by size: a launch for each rung.
+TYPED_TEST(Graph, ListsAreReplayedBitByBit) {
+  using T = TypeParam;
+  for (index_t n : {150, 300}) {
+    SCOPED_TRACE(n);
+    Queue q = Queue::cuda();
+    CallAgain<T> first(q, this->random, Call::Sorted, Kind::Ragged, n, 40);
+    CallAgain<T> second(q, this->random, Call::Sorted, Kind::Ragged, n, 40);
+    EXPECT_EQ(expect_replayed_by_turns(first, second).path, "sorted");
+  }
 }
 
 TYPED_TEST(Graph, CallsAtOtherAddressesAreReplayedBitByBit) {

@@ -9,6 +9,8 @@
 #include <cuda/kernels/panels.cuh>
 #include <cuda/kernels/rows.cuh>
 
+#include <algorithm>
+
 namespace trifactor::cuda {
 
 /// The items of a block of one warp in turn, every gridDim.x-th. The last come first: those that were written last are
@@ -92,17 +94,20 @@ struct MixedShape {
   // Turns of each chunk that come first. Sizes up to 32 in double: 21.4 us with 8, 21.6 with 16; in single 18.8 and
   // 18.9. But 36.9 and 36.4 where all have 25 to 32 rows.
   static constexpr int early = most > 4 ? 16 : 8;
+  // Warps of a chunk. It may have so many turns, but those without work take time, too. Sizes up to 32 in single: 17.6
+  // us with 26, 18.1 with 32; upper 18.3 and 18.2; in double 20.2 and 19.7.
+  static constexpr int warps = std::is_same_v<T, float> && most == 4 ? 26 : Chunk<T>::size;
 };
 
-/// Which items of a chunk are one warp's: large ones go to a warp each, by the number of their tiles, the largest
-/// first, then the smallest by fours. In kernels for up to 32 rows, those of 9 to 16 go by twos, and they and the fours
-/// have the last of the turns: large items of all chunks come before them.
-template <int most>
+/// Which items of a chunk are one turn's: large ones have a turn each, by the number of their tiles, the largest first,
+/// then the smallest by fours. In kernels for up to 32 rows, those of 9 to 16 go by twos, and they and the fours have
+/// the last of the turns, of at least `turns`: large items of all chunks come before them.
+template <int most, int turns>
 struct MixedTurn {
   static constexpr bool in_pairs = most == 4;
-  static constexpr int turns = 32;  // of a chunk
-  unsigned lanes = 0;               // that have the items
+  unsigned lanes = 0;  // that have the items
   bool alone, paired;
+  bool more;  // there is a turn `turns` further on
 
   __device__ __forceinline__ MixedTurn(bool here, int n, int rank) {
     const unsigned below = (1u << threadIdx.x % 32) - 1;
@@ -118,9 +123,11 @@ struct MixedTurn {
     for (int tiles = most; tiles > (in_pairs ? 2 : 1); --tiles)
       alone = take(here && n > 8 * tiles - 8 && (tiles == most || n <= 8 * tiles), 1);
     if (in_pairs)
-      taken = turns - (__popc(__ballot_sync(~0u, pair)) + 1) / 2 - (__popc(__ballot_sync(~0u, four)) + 3) / 4;
+      taken =
+          max(taken, turns - (__popc(__ballot_sync(~0u, pair)) + 1) / 2 - (__popc(__ballot_sync(~0u, four)) + 3) / 4);
     paired = in_pairs && take(pair, 2);
     take(four, 4);
+    more = rank + turns < taken;
     lanes = __ballot_sync(~0u, turn == rank);
   }
 };
@@ -144,20 +151,15 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
   if (inside && lane % width == 0) report(info, chunk.first + from, resets, first, own, failed);
 }
 
-/// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 blocks of
-/// one warp, grid (chunks, 32), see MixedTurn. The first `early` of each chunk, its largest items, come first, chunk by
-/// chunk from the last one on as ItemTurn does it; then the next ones of all chunks, and so on: what is left at the end
-/// is small and fills the gaps.
+/// A turn of a chunk of a ragged batch, by one warp. Returns whether there is one more, MixedShape::warps further on.
 template <class T, int most, bool by_rows>
-__global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
-    cholesky_mixed_kernel(Items<T> A, int above, int* info, index_t first, bool resets) {
+__device__ __forceinline__ bool take_turn(const Items<T>& A, index_t number, int rank, int above, int* info,
+                                          index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T* const shared = reinterpret_cast<T*>(aligned);
-  constexpr unsigned each = MixedShape<T, most, by_rows>::early;
-  const unsigned place = blockIdx.y * gridDim.x + blockIdx.x;
-  const bool early = blockIdx.y < each;
-  const Chunk<T> chunk(A, gridDim.x - 1 - (early ? place / each : blockIdx.x));
-  const MixedTurn<most> turn(chunk.inside && chunk.own_rows <= above, chunk.n, int(early ? place % each : blockIdx.y));
+  const Chunk<T> chunk(A, number);
+  using Turn = MixedTurn<most, MixedShape<T, most, by_rows>::warps>;
+  const Turn turn(chunk.inside && chunk.own_rows <= above, chunk.n, rank);
   if (turn.lanes != 0 && turn.alone) {
     const int from = __ffs(int(turn.lanes)) - 1;
     T *const scratch = shared, *const store = scratch + TilesShape<T, most>::scratch;
@@ -167,12 +169,38 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
     __syncwarp();  // everyone has read info
     if (threadIdx.x == 0) report(info, chunk.first + from, resets, first, own, failed);
   } else if (turn.lanes != 0 && turn.paired) {
-    if constexpr (MixedTurn<most>::in_pairs)
-      factor_together<T, 16, by_rows>(chunk, turn.lanes, shared, info, first, resets);
+    if constexpr (Turn::in_pairs) factor_together<T, 16, by_rows>(chunk, turn.lanes, shared, info, first, resets);
   } else if (turn.lanes != 0) {
     factor_together<T, 8, by_rows>(chunk, turn.lanes, shared, info, first, resets);
   }
-  if (place == 0) end_after_last();
+  return turn.more;
+}
+/// Apart, so that the usual case holds no registers for it; in a loop that takes 15 % longer.
+template <class T, int most, bool by_rows>
+__device__ __noinline__ void take_one_more(const Items<T>& A, index_t number, int rank, int above, int* info,
+                                           index_t first, bool resets) {
+  __syncwarp();  // shared memory is free again
+  take_turn<T, most, by_rows>(A, number, rank, above, info, first, resets);
+}
+
+/// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 turns of
+/// one warp, see MixedTurn, grid (chunks, warps of a chunk). The first `early` of each chunk, its largest items, come
+/// first, chunk by chunk from the last one on as ItemTurn does it; then the next ones of all chunks, and so on: what is
+/// left at the end is small and fills the gaps.
+template <class T, int most, bool by_rows>
+__global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
+    cholesky_mixed_kernel(const __grid_constant__ Items<T> A, int above, int* info, index_t first, bool resets) {
+  using Shape = MixedShape<T, most, by_rows>;
+  const auto take = [&](auto body, int further) TF_INLINE_LAMBDA {
+    const unsigned place = blockIdx.y * gridDim.x + blockIdx.x, each = Shape::early;
+    const bool early = blockIdx.y < each;
+    return body(A, index_t(gridDim.x - 1 - (early ? place / each : blockIdx.x)),
+                int(early ? place % each : blockIdx.y) + further, above, info, first, resets);
+  };
+  const bool more = take(take_turn<T, most, by_rows>, 0);
+  if constexpr (Shape::warps < Chunk<T>::size)
+    if (more) take(take_one_more<T, most, by_rows>, Shape::warps);
+  if (blockIdx.x == 0 && blockIdx.y == 0) wait_for_launch_before();
 }
 
 // ---- from the left, a block column in registers ----
@@ -182,6 +210,7 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
 struct LeftWork {
   ItemList list;
   int rung = 0;
+  bool first = false;  // of the launches that read the list, which may not be complete yet
   bool apart = false;
 };
 /// Which shapes have a kernel of their own for upper triangles, Across. H200, 2026-11-16, upper over lower at odd
@@ -218,7 +247,11 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     __syncthreads();  // it is drawn; everyone has read info, and shared memory is free again
     b = listed ? drawn[turn] : b - int(gridDim.x);
   };
-  if (listed) let_next_start(), draw();
+  if (listed) {
+    if (work.first) wait_for_launch_before();
+    let_next_start();
+    draw();
+  }
   constexpr bool may_be_apart = Shape::kept && (Shape::aligned || Shape::across);
   if (may_be_apart && !Shape::aligned && work.apart) {  // mostly there is nothing left to do
     bool some = false;
@@ -241,7 +274,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     draw();
     if (threadIdx.x == 0 && (failed >= 0 || !work.apart)) report(info, last, resets, first, failed >= 0, failed);
   }
-  if (listed && blockIdx.x == 0) end_after_last();
+  if (listed && blockIdx.x == 0) wait_for_launch_before();
 }
 
 // ---- which body takes which items ----
@@ -358,7 +391,7 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
       }
     // In double up to 32 rows that takes 1 to 3 % more, in single 1 to 6 % at all orders.
     if constexpr (std::is_same_v<T, double> && most > 4)
-      if (!A.is_flipped && !backward && all_in_pairs(A.flipped())) {
+      if (!A.is_flipped && !backward && A.rows % 2 == 0 && all_in_pairs(A.flipped())) {
         go(cholesky_tiles_kernel<T, most, false, true>, EqualItems<T>(A), grid_for(A.count), 32,
            Shape::template entries<ColumnStore<T>>(n) * sizeof(T));
         return;
@@ -430,7 +463,7 @@ void with_mixed(const Items<T>& A, Go go) {
     const int n = int(min(A.rows, index_t(8 * most)));
     const std::size_t bytes =
         sizeof(T) * (A.is_flipped ? MixedShape<T, most, true>::entries(n) : MixedShape<T, most, false>::entries(n));
-    go(kernel, dim3(unsigned(ceil_div(A.count, Chunk<T>::size)), Chunk<T>::size), bytes);
+    go(kernel, dim3(unsigned(ceil_div(A.count, Chunk<T>::size)), MixedShape<T, most, false>::warps), bytes);
   };
   if (A.rows <= 32)
     with(std::integral_constant<int, 4>{});
@@ -441,41 +474,58 @@ void with_mixed(const Items<T>& A, Go go) {
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
   const bool many = A.count * A.rows >= tuning.sorted && rung_of<T>(A.rows, tuning) < Rung::Resident64;
-  const bool listed = A.ragged() && A.count <= std::numeric_limits<int>::max() && (many || A.rows > tuning.whole);
+  const bool listed = A.ragged() && A.count <= std::numeric_limits<int>::max() &&
+                      (many || A.rows > tuning.whole || few_items<T>(A.rows, tuning) > 0);
   return listed ? ItemList::ints(A.count) : 0;
+}
+
+/// All items of A, for persistent_list_step.
+template <class T>
+LargeItems<T> large_items(int multiprocessors, const Items<T>& A, const ListRoom<T>& room) {
+  LargeItems<T> large;
+  large.entries = room.entries, large.entries_each = persistent_entry_count<T>(A.rows);
+  large.flags = room.flags + ItemList::flag_count, large.flags_each = int(persistent_flag_count<T>(A.rows));
+  large.sets = room.sets;
+  large.together = min(min(room.sets, multiprocessors - 1), int(LargeItems<T>::most_together));
+  return large;
 }
 
 /// Ragged items, each on the rung of its own size: a launch that lists those of more than 64 rows, one for each rung
 /// that there may be, from the largest on, and one for the items of up to 64 rows. Each begins where the one before
-/// leaves room. The whole device works on items above cholesky_in_blocks if they are very few, and on those above
-/// `whole` if they are few.
+/// leaves room. All of the device works on the largest of them if they are few.
 template <class T, class... Shapes>
 void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
                    const CholeskyTuning& tuning, const ListRoom<T>& room, ShapeList<Shapes...>) {
   static_assert(sizeof...(Shapes) + 1 <= ItemList::rungs);
-  const index_t whole = A.rows > tuning.whole ? ItemList::cut(tuning.whole) : A.rows;
-  const index_t resident = min(whole, resident_most<T>(tuning)), in_blocks = min(whole, cholesky_in_blocks);
-  const bool large = room.sets > 0 && in_blocks < A.rows;
+  const index_t resident = min(min(A.rows, tuning.whole), resident_most<T>(tuning));
   int below = int(min(resident, index_t(64))), r = 0, steps = 0;
   index_t most[ItemList::rungs + 1] = {A.rows};  // of each rung: the largest order
   // Then a rung that only brings more blocks gains nothing, and the host pays for its launch.
   const bool all_at_once = A.count <= 6 * multiprocessors;
   const auto most_of = [&]<class Shape>(std::type_identity<Shape>) {
     if (all_at_once && !std::is_same_v<Shape, typename KernelOf<Shape>::type>) return index_t(below);
-    return Shape::kept ? min(resident, index_t(Shape::most)) : large ? in_blocks : whole;
+    return Shape::kept ? min(resident, index_t(Shape::most)) : A.rows;
   };
   ((most[++r] = most_of(std::type_identity<Shapes>{})), ...);
   while (r < ItemList::rungs) most[++r] = below;
   ItemList list(room.list, A.count, room.flags);
-  // One of order 1024 in double takes the device 0.13 ms, and a block 2.06, of order 600 0.08 and 0.5. 40 of order 1025
-  // to 1400 take 3.7 ms, with a block to each 7.6; 100 of them 8.9 and 9.2.
-  list.few = multiprocessors / 16, list.many = 3 * multiprocessors / 4;
-  list.larger = whole < A.rows ? int(whole) : std::numeric_limits<int>::max();
+  std::fill_n(list.above, ItemList::levels, std::numeric_limits<int>::max());
+  std::fill_n(list.most, ItemList::levels, -1);
+  if (room.sets > 0) {
+    int levels = 0;
+    const auto add = [&](index_t above, index_t few) {
+      if (few > 0) list.above[levels] = int(above), list.most[levels++] = int(few);
+    };
+    for (const index_t above : {160, 256, 384, 512, 640, 768})
+      if (above < min(tuning.whole, A.rows)) add(above, few_items<T>(above + 1, tuning));
+    // 40 of order 1025 to 1400 in double take 3.7 ms, with a block to each 7.6; 100 of them 8.9 and 9.2.
+    if (tuning.whole < A.rows) add(ItemList::cut(tuning.whole), 3 * multiprocessors / 4);
+  }
   for (int i = 0; i < ItemList::rungs; ++i)
     list.least[i] = most[i + 1] < A.rows ? int(most[i + 1]) + 1 : std::numeric_limits<int>::max();
   LeftWork work[ItemList::rungs];
-  LargeItems<T> of_device{list.order, list.bounds, room.entries, 0, room.flags + ItemList::flag_count, 0, room.sets, 1};
-  of_device.together = min(min(room.sets, multiprocessors - 1), int(LargeItems<T>::most_together));
+  LargeItems<T> large = large_items(multiprocessors, A, room);
+  large.order = list.order, large.bounds = list.bounds;
   LaunchStep step[ItemList::rungs + 2];
   step[steps++] = {reinterpret_cast<const void*>(list_items_kernel<T>),
                    {2 * unsigned(ceil_div(A.count, Chunk<T>::size)), 1},
@@ -483,27 +533,20 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
                    0,
                    false,
                    {&A, &list}};
-  if (large) {
-    of_device.entries_each = persistent_entry_count<T>(A.rows);
-    of_device.flags_each = int(persistent_flag_count<T>(A.rows));
-    step[steps] = persistent_list_step<T>(multiprocessors, A.is_flipped);
-    void** const arguments = step[steps++].arguments;
-    arguments[0] = &A, arguments[1] = &of_device, arguments[2] = &info;
-  }
+  if (room.sets > 0) step[steps++] = persistent_list_step(multiprocessors, A, large, info);
   r = 1;
   const auto add = [&]<class Shape>(std::type_identity<Shape>) {
-    if (most[r] > most[r + 1] || (large && r == 1)) {
-      work[r] = {list, r};
+    if (most[r] > most[r + 1]) {
+      work[r] = {list, r, steps == 1};
       const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
       with_left<T, typename KernelOf<Shape>::type>(
           A.is_flipped, most[r], [&]<class Chosen>(std::type_identity<Chosen>) {
             const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, Chosen>);
-            const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
             step[steps++] = {k,
                              {grid, 1},
                              Chosen::threads,
                              Chosen::bytes_of(most[r]),
-                             overlaps,
+                             granted(k).overlaps,
                              {&A, &work[r], &info, &first, &resets}};
           });
     }
@@ -526,6 +569,13 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
   if (room.list) {
     launch_listed(stream, multiprocessors, A, info, first, resets, tuning, room, typename ListedShapes<T>::type{});
     return "sorted";
+  }
+  if (room.sets > 0) {
+    LargeItems<T> large = large_items(multiprocessors, A, room);
+    LaunchStep step = persistent_list_step(multiprocessors, A, large, info);
+    step.overlaps = false;
+    enqueue(stream, step);
+    return "persistent";
   }
   const Rung rung = rung_of<T>(A.rows, tuning);
   if (A.ragged() && (rung == Rung::Resident64 || rung == Rung::Resident32)) {

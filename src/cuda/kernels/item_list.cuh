@@ -3,6 +3,7 @@
 
 #include <cuda/kernels/chunk.cuh>
 #include <cuda/kernels/flags.cuh>
+#include <cuda/kernels/launch.cuh>
 
 namespace trifactor::cuda {
 
@@ -15,10 +16,10 @@ struct ItemList {
   int* bounds = nullptr;                       // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
   int* next = nullptr;                         // of rung r: the place that is handed out next
   int* flags = nullptr;
-  int least[rungs] = {};  // rows of the items of a rung
-  // Where there are more than `few` items of rung 0, only those above `larger` are, and none if they are more than
-  // `many`.
-  int few = 0, larger = 0, many = 0;
+  int least[rungs] = {};  // rows of the items of a rung, unless they are of rung 0
+  // Rung 0 takes the items of more than above[i] rows if they are no more than most[i], for the first such i.
+  static constexpr int levels = 8;
+  int above[levels], most[levels];
 
   static constexpr index_t ints(index_t count) { return 2 * count + 2 * rungs + 1; }
   static constexpr index_t flag_count = keys + 3;
@@ -43,6 +44,7 @@ struct ItemList {
 /// list, the second puts them there. Tickets tell who does what: all that one waits for have begun.
 template <class T>
 __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList list) {
+  let_next_start();  // it waits for the list, but not for its own launch
   const int chunks = int(gridDim.x / 2), lane = int(threadIdx.x);
   const int ticket = __shfl_sync(~0u, lane == 0 ? atomicAdd(list.ticket(), 1) : 0, 0);
   const bool counts = ticket < chunks;
@@ -77,11 +79,13 @@ __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList lis
   const int place = begin(key), all = __shfl_sync(~0u, end, 31);
   if (here) list.order[place + list.ranks[b]] = int(b);
   if (ticket == chunks) {
+    const int level = min(lane, ItemList::levels - 1), larger = begin(ItemList::key(list.above[level]));
+    const unsigned few = __ballot_sync(~0u, larger <= list.most[level]);
+    const int first = few ? __shfl_sync(~0u, larger, __ffs(int(few)) - 1) : 0;  // items of rung 0
     // Impossible sizes may look too large for all rungs: the first takes them.
-    int bound = begin(ItemList::key(list.least[min(max(lane - 1, 0), ItemList::rungs - 1)] / 8 * 8));
-    const int larger = begin(ItemList::key(list.larger));
-    if (lane == 1 && bound > list.few) bound = larger <= list.many ? larger : 0;
+    int bound = max(first, begin(ItemList::key(list.least[min(max(lane - 1, 0), ItemList::rungs - 1)] / 8 * 8)));
     if (lane == 0) bound = 0;
+    if (lane == 1) bound = first;
     if (lane == ItemList::rungs) bound = all;
     if (lane <= ItemList::rungs) list.bounds[lane] = bound;
     if (lane < ItemList::rungs) list.next[lane] = bound;

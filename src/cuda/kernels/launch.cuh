@@ -87,8 +87,8 @@ __device__ inline void let_next_start() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
-/// Waits until the launch before has ended.
-__device__ inline void end_after_last() {
+/// Waits until the launch before has ended, and what it wrote can be read.
+__device__ inline void wait_for_launch_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif

@@ -19,9 +19,15 @@ struct PanelRows {
     const int lane = int(threadIdx.x % 32), most = (n + 7) / 8 * 8 - 1;
 #pragma unroll
     for (int e = 0; e < each; ++e) {
-      const int row = min(8 * p + 32 * e + lane, most);
-      own[e] = 8 * p + 32 * e + lane <= most;
-      i[e] = row / 8, r[e] = row % 8, tile[e] = store + Store::tile(i[e], p);
+      const int row = 8 * p + 32 * e + lane, copied = min(row, most);
+      own[e] = row <= most;
+      // A lane's row of a tile is always the same if those beyond the last are copies of eight rows, not of one. That
+      // takes 2 to 4 % less in single; in double up to 2 % more, and in complex double 4 % at order 64.
+      if constexpr (sizeof(T) == 4 && each > 1)
+        i[e] = min(int(unsigned(row) / 8), int(unsigned(most) / 8)), r[e] = int(unsigned(lane) % 8);
+      else
+        i[e] = copied / 8, r[e] = copied % 8;
+      tile[e] = store + Store::tile(i[e], p);
     }
     inside = lane >= 8 || 8 * p + lane < n;
   }
@@ -198,7 +204,9 @@ __device__ __forceinline__ void update_panel(T* part, const PartPlace<Store, T>&
 #pragma unroll
     for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part<Store>(row[i] + Store::pitch * k, second);
     write(now[0], k - 1);
-    const TileOperand<T> b(now[0]);
+    TileOperand<T> b(now[0]);
+    if constexpr (std::is_same_v<T, float> && tensor<T>)  // not to be computed anew for each pair
+      asm("" : "+r"(b.high[0]), "+r"(b.high[1]), "+r"(b.low[0]), "+r"(b.low[1]));
 #pragma unroll
     for (int j = 0; j < pairs; ++j) c[j].subtract(TileOperand<T>(now[2 * j]), TileOperand<T>(now[2 * j + 1]), b);
   }

@@ -410,7 +410,8 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1) persistent_kernel(co
 template <class T>
 struct LargeItem {
   T* data;
-  int number, n, ld;
+  index_t ld;
+  int number, n;
   bool possible;
   __device__ TileOrder<T> order() const { return TileOrder<T>((n + GridShape<T>::edge - 1) / GridShape<T>::edge); }
 };
@@ -426,7 +427,9 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
   __shared__ bool is_last;
   __shared__ LargeItem<T> items[LargeItems<T>::most_together];
-  const int rank = int(threadIdx.x), end = large.bounds[1] - large.bounds[0];
+  wait_for_launch_before();  // the list is complete
+  const int rank = int(threadIdx.x), begin = large.order ? large.bounds[0] : 0;
+  const int end = large.order ? large.bounds[1] - begin : int(A.count);
   if (end == 0) return;
   let_next_start();
   int *const tickets = large.flags, *const finished = tickets + 1, *const done = tickets + 2;
@@ -441,9 +444,14 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
     const int members = min(large.together, end - k);
     __syncthreads();  // everyone is done with the items before
     if (rank < members) {
-      const int b = large.order[large.bounds[0] + k + rank], set = (k + rank) % large.sets;
-      const RaggedItem<T> item(A, b);
-      items[rank] = {item.data, b, item.n, item.ld, item.possible};
+      const int b = large.order ? large.order[begin + k + rank] : k + rank, set = (k + rank) % large.sets;
+      if (A.ragged()) {
+        const RaggedItem<T> item(A, b);
+        items[rank] = {item.data, item.ld, b, item.n, item.possible};
+      } else {
+        const Tile<T> item = A.item(b);
+        items[rank] = {item.data, down ? item.col_stride : item.row_stride, b, int(item.rows), true};
+      }
       if (k + rank >= large.sets) wait_for(done + set, k + rank - large.sets + 1);
     }
     __syncthreads();  // the items are known, and nobody uses their flags any more
@@ -481,7 +489,6 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
   }
   if (count(finished, int(gridDim.x)))
     for (int i = rank; i < 2 + large.sets; i += GridShape<T>::threads) tickets[i] = 0;
-  if (blockIdx.x == 0) end_after_last();
 }
 
 /// Ints that the flags of a matrix of order n take.
@@ -551,17 +558,21 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, 
 }
 
 template <class T>
-LaunchStep persistent_list_step(int multiprocessors, bool flipped) {
+LaunchStep persistent_list_step(int multiprocessors, Items<T>& A, LargeItems<T>& large, int*& info) {
   const auto kernel =
-      reinterpret_cast<const void*>(flipped ? persistent_list_kernel<T, false> : persistent_list_kernel<T, true>);
-  granted(kernel);
-  return {kernel, {unsigned(multiprocessors), 1}, GridShape<T>::threads, GridShape<T>::bytes, false, {}};
+      reinterpret_cast<const void*>(A.is_flipped ? persistent_list_kernel<T, false> : persistent_list_kernel<T, true>);
+  return {kernel,
+          {unsigned(multiprocessors), 1},
+          GridShape<T>::threads,
+          GridShape<T>::bytes,
+          granted(kernel).overlaps,
+          {&A, &large, &info}};
 }
 
 }  // namespace trifactor::cuda
 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                         \
-  template trifactor::cuda::LaunchStep trifactor::cuda::persistent_list_step<T>(int, bool); \
+  template trifactor::cuda::LaunchStep trifactor::cuda::persistent_list_step<T>(int, Items<T>&, LargeItems<T>&, int*&); \
   template trifactor::index_t trifactor::cuda::persistent_flag_count<T>(index_t); \
   template trifactor::index_t trifactor::cuda::persistent_entry_count<T>(index_t); \
   template trifactor::index_t trifactor::cuda::persistent_mark_count<T>(index_t); \

@@ -78,13 +78,14 @@ inline constexpr Turned usually_turned = width <= 4 ? Turned::Written : Turned::
 /// complex single, 100,000 at 5, 6 and 7: 19, 23, 28, then 20, 22, 29, when written 17, 21, 24, never 17, 22, 27. In
 /// complex double, 10,000 at 1 to 8, us:
 ///   lower    1.7  1.7  1.9  2.2  3.3  3.7  4.0  4.1
-///   both     1.9  1.9  2.1  2.3  4.2  4.3  4.6  4.3
-///   written  1.8  1.8  2.0  2.2  3.7  4.1  4.4
-///   never    1.7  1.7  1.9  2.4  3.4  4.1  5.7
+///   both     1.9  1.9  2.1  2.3  3.8  4.0  4.3  4.3
+///   written  1.8  1.8  2.0  2.2  3.5  3.9  4.4
+///   never    1.7  1.7  1.9  2.4  3.4  4.2  5.7
 template <class T, int width>
 Turned turned(index_t ld) {
-  if (ld > 7) return usually_turned<width>;
-  return sizeof(T) == 16 && ld != 4 && ld < 7 ? Turned::Never : Turned::Written;
+  constexpr bool large = sizeof(T) == 16;
+  if (ld > (large ? 6 : 7)) return usually_turned<width>;
+  return large && (ld < 4 || ld == 5) ? Turned::Never : Turned::Written;
 }
 
 /// What becomes of a small item: 0, the failed column + 1, or -1 when it was not written since this wants care. With a

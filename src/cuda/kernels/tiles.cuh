@@ -15,16 +15,16 @@ struct TileStore {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;        // entries that are loaded together
   static constexpr int pitch = sizeof(T) == 16 ? 64 : sizeof(T) == 8 ? 76 : 72;  // between tiles
   static constexpr int half = sizeof(T) == 8 ? 40 : 1;                           // between columns c and c + 4
-  __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
+  __device__ static constexpr int tile(int i, int k) { return pitch * (int(unsigned(i * (i + 1)) / 2) + k); }
   /// Where entry (r, c) of a tile lies.
   __device__ static constexpr int place(int r, int c) {
-    const int high = r / 4, low = r % 4, q = c % 4;
+    const unsigned high = unsigned(r) / 4, low = unsigned(r) % 4, q = unsigned(c) % 4, right = unsigned(c) / 4;
     if constexpr (sizeof(T) == 16)
       return 8 * r + (c ^ r);
     else if constexpr (sizeof(T) == 8)
-      return half * (c / 4) + 8 * low + 4 * high + (q ^ (low / 2 * 2));
+      return int(half * right + 8 * low + 4 * high + (q ^ (low / 2 * 2)));
     else
-      return 32 * high + 4 * ((2 * low + 4 * high + ((q / 2) ^ high)) % 8) + 2 * (q % 2) + c / 4;
+      return int(32 * high + 4 * ((2 * low + 4 * high + ((q / 2) ^ high)) % 8) + 2 * (q % 2) + right);
   }
   /// The column of entry e of vector q of a row.
   __device__ static constexpr int column(int q, int e) {
@@ -39,7 +39,7 @@ struct TileStore {
 template <class T>
 struct PairStore {
   static constexpr int vector = 16 / int(sizeof(T)), pitch = 72;
-  __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
+  __device__ static constexpr int tile(int i, int k) { return pitch * (int(unsigned(i * (i + 1)) / 2) + k); }
   __device__ static constexpr int place(int r, int c) {
     return 8 * r + (sizeof(T) == 4 ? 4 * (c / 4 ^ r / 4) + c % 4 : 2 * (c / 2 ^ r / 2) + c % 2);
   }
@@ -50,7 +50,7 @@ struct PairStore {
 template <class T>
 struct ColumnStore {
   static constexpr int pitch = 64, half = 32;
-  __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
+  __device__ static constexpr int tile(int i, int k) { return pitch * (int(unsigned(i * (i + 1)) / 2) + k); }
   __device__ static constexpr int row_place(int r, int c) { return r ^ (c & 2); }
   __device__ static constexpr int column_place(int c, int i) { return 8 * (c ^ i % 2); }
   /// Of entry (r, c) of a tile in row i of tiles.
@@ -197,6 +197,7 @@ __device__ __forceinline__ void copy_triangle(const Tile<T>& A, T* store) {
   for (int h = 0; h < 2; ++h) {
     to[h] = shared_address(store + TileStore<T>::place(walk.row[h], walk.col[h]));
     from[h] = A.data + (by_rows ? walk.row[h] * ld + walk.col[h] : walk.col[h] * ld + walk.row[h]);
+    asm("" : "+r"(to[h]), "+l"(from[h]));  // not to be computed anew for each tile
   }
   // s: which row of tiles, or column of them, is contiguous; t: the tile in it
 #pragma unroll
@@ -277,28 +278,31 @@ __device__ __forceinline__ void copy_pairs(const Tile<T>& A, T* store) {
   copy_commit();
 }
 
-/// The same where columns are contiguous and aligned, in the two groups of copy_triangle. Above the diagonal the other
+/// The same where columns are contiguous and aligned, in the two groups of copy_triangle, of an even number of rows: a
+/// copy of 16 bytes, or of none, is one instruction, and one of 8 bytes to 16 is seven. Above the diagonal the other
 /// entry of a pair stays as it is.
 template <int most>
 __device__ __forceinline__ void copy_columns(const Tile<double>& A, double* store) {
   using Store = ColumnStore<double>;
   constexpr int bytes = int(sizeof(double));
   const int lane = int(threadIdx.x % 32), row = lane % 4 * 2, col = lane / 4, n = int(A.rows);
-  const unsigned to[2] = {shared_address(store + Store::place(row, col, 0)),
-                          shared_address(store + Store::place(row, col, 1))};
+  unsigned to[2] = {shared_address(store + Store::place(row, col, 0)),
+                    shared_address(store + Store::place(row, col, 1))};
   const double* from = A.data + col * A.col_stride + row;
+  asm("" : "+r"(to[0]), "+r"(to[1]), "+l"(from));  // not to be computed anew for each tile
+  const int below = n - row;
 #pragma unroll
   for (int k = 0; k < most; ++k) {
     if (8 * k < n) {
 #pragma unroll
       for (int i = k; i < most; ++i)
         if (8 * i < n) {
-          const int inside = max(0, min(2, n - 8 * i - row)) * bytes;
+          const bool inside = 8 * i < below;
           const unsigned there = to[i % 2] + bytes * Store::tile(i, k);
           if (i > k || col != row + 1)
-            copy_async<2 * bytes, 64>(there, from + 8 * i, i > k || col <= row ? inside : 0);
+            copy_async<2 * bytes, 64>(there, from + 8 * i, inside && (i > k || col <= row) ? 2 * bytes : 0);
           else
-            copy_async<bytes, 64>(there + bytes, from + 8 * i + 1, inside > bytes ? bytes : 0);
+            copy_async<bytes, 64>(there + bytes, from + 8 * i + 1, inside ? bytes : 0);
         }
       from += 8 * A.col_stride;
     }
