@@ -107,7 +107,7 @@ struct MixedTurn {
   static constexpr bool in_pairs = most == 4;
   unsigned lanes = 0;  // that have the items
   bool alone, paired;
-  bool more;  // there is a turn `turns` further on
+  int more;  // turns that are `turns` further on, or more
 
   __device__ __forceinline__ MixedTurn(bool here, int n, int rank) {
     const unsigned below = (1u << threadIdx.x % 32) - 1;
@@ -127,7 +127,8 @@ struct MixedTurn {
           max(taken, turns - (__popc(__ballot_sync(~0u, pair)) + 1) / 2 - (__popc(__ballot_sync(~0u, four)) + 3) / 4);
     paired = in_pairs && take(pair, 2);
     take(four, 4);
-    more = rank + turns < taken;
+    more = taken - rank - turns;
+    if (turns < 32) asm volatile("" : "+r"(more));  // one register is held for it, not the votes
     lanes = __ballot_sync(~0u, turn == rank);
   }
 };
@@ -173,7 +174,7 @@ __device__ __forceinline__ bool take_turn(const Items<T>& A, index_t number, int
   } else if (turn.lanes != 0) {
     factor_together<T, 8, by_rows>(chunk, turn.lanes, shared, info, first, resets);
   }
-  return turn.more;
+  return turn.more > 0;
 }
 /// Apart, so that the usual case holds no registers for it; in a loop that takes 15 % longer.
 template <class T, int most, bool by_rows>
@@ -210,7 +211,6 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
 struct LeftWork {
   ItemList list;
   int rung = 0;
-  bool first = false;  // of the launches that read the list, which may not be complete yet
   bool apart = false;
 };
 /// Which shapes have a kernel of their own for upper triangles, Across. H200, 2026-11-16, upper over lower at odd
@@ -247,11 +247,7 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     __syncthreads();  // it is drawn; everyone has read info, and shared memory is free again
     b = listed ? drawn[turn] : b - int(gridDim.x);
   };
-  if (listed) {
-    if (work.first) wait_for_launch_before();
-    let_next_start();
-    draw();
-  }
+  if (listed) let_next_start(), draw();
   constexpr bool may_be_apart = Shape::kept && (Shape::aligned || Shape::across);
   if (may_be_apart && !Shape::aligned && work.apart) {  // mostly there is nothing left to do
     bool some = false;
@@ -537,16 +533,17 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   r = 1;
   const auto add = [&]<class Shape>(std::type_identity<Shape>) {
     if (most[r] > most[r + 1]) {
-      work[r] = {list, r, steps == 1};
+      work[r] = {list, r};
       const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
       with_left<T, typename KernelOf<Shape>::type>(
           A.is_flipped, most[r], [&]<class Chosen>(std::type_identity<Chosen>) {
             const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, Chosen>);
+            const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
             step[steps++] = {k,
                              {grid, 1},
                              Chosen::threads,
                              Chosen::bytes_of(most[r]),
-                             granted(k).overlaps,
+                             overlaps,
                              {&A, &work[r], &info, &first, &resets}};
           });
     }

@@ -26,9 +26,10 @@ struct StoredItem {
     n = possible ? max(0, min(int(A.rows), own_rows - int(A.row0))) : 0;
   }
 };
+/// Where the window of an item begins, if it has any rows; sizes are ints.
 template <class T>
-__device__ __forceinline__ T* window_of(const Items<T>& A, T* item, int n, index_t ld) {
-  return A.row0 > 0 && n > 0 ? item + A.row0 * (ld + 1) : item;
+__device__ __forceinline__ T* window_of(const Items<T>& A, T* item, int ld) {
+  return item + index_t(unsigned(A.row0)) * index_t(unsigned(ld) + 1u);
 }
 
 /// The same as Items::item.
@@ -36,7 +37,7 @@ template <class T>
 struct RaggedItem : StoredItem<T> {
   using StoredItem<T>::n, StoredItem<T>::ld, StoredItem<T>::data;
   __device__ __forceinline__ RaggedItem(const Items<T>& A, index_t b) : StoredItem<T>(A, b) {
-    data = window_of(A, data, n, ld);
+    data = window_of(A, data, ld);
   }
   __device__ __forceinline__ Tile<T> tile(bool by_rows) const {
     return {data, n, n, by_rows ? ld : 1, by_rows ? 1 : ld};
@@ -61,8 +62,8 @@ struct Chunk : StoredItem<T> {
   __device__ __forceinline__ Tile<T> item(int lane) const {
     T* const at = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(data), lane));
     const int rows = __shfl_sync(~0u, n, lane);
-    const index_t stride = __shfl_sync(~0u, ld, lane);
-    return {window_of(items, at, rows, stride), rows, rows, by_rows ? stride : 1, by_rows ? 1 : stride};
+    const int stride = __shfl_sync(~0u, ld, lane);
+    return {window_of(items, at, stride), rows, rows, by_rows ? stride : 1, by_rows ? 1 : stride};
   }
   /// Whether a lane's item is to be factored. Only the warp that factors it asks: info changes meanwhile, and must have
   /// no part in who takes what.

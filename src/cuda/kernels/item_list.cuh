@@ -44,7 +44,7 @@ struct ItemList {
 /// list, the second puts them there. Tickets tell who does what: all that one waits for have begun.
 template <class T>
 __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList list) {
-  let_next_start();  // it waits for the list, but not for its own launch
+  let_next_start();  // persistent_list_kernel, which waits for the list, but not to be launched
   const int chunks = int(gridDim.x / 2), lane = int(threadIdx.x);
   const int ticket = __shfl_sync(~0u, lane == 0 ? atomicAdd(list.ticket(), 1) : 0, 0);
   const bool counts = ticket < chunks;

@@ -71,7 +71,7 @@ struct RightSide {
   /// is beyond n is zero.
   __device__ __forceinline__ void backward(int n, const T* store, T (&x)[most / 4]) const {
     constexpr int each = most / 4;
-    const int lane = int(threadIdx.x % 32);
+    const unsigned lane = threadIdx.x % 32;
     Real<T> scale[each];
 #pragma unroll
     for (int i = 0; i < each; ++i) {
@@ -81,15 +81,20 @@ struct RightSide {
     const auto rows = [&](auto constant, int p) TF_INLINE_LAMBDA {  // of tiles
       using Store = TileStore<T>;
       constexpr int last = decltype(constant)::value;  // which of a lane's entries the x are
-      const T* tiles = store + Store::tile(p, lane / 8);
+      T l[each][8];  // all at once, and from a tile that there is: branches around each load cost more
+#pragma unroll
+      for (int i = 0; i <= last; ++i) {
+        const T* const tile = store + Store::tile(p, min(int(lane / 8) + 4 * i, p));
+#pragma unroll
+        for (int r = 0; r < 8; ++r) l[i][r] = conj(tile[Store::place(r, int(lane % 8))]) * scale[i];
+      }
+      const int first = int(8u * unsigned(p) % 32), before = int(lane) - first;  // rows in the lanes
 #pragma unroll
       for (int r = 7; r >= 0; --r) {
-        const int c = 8 * p + r;
-        const T known = from_lane<32>(x[last], c % 32);
+        const T known = from_lane<32>(x[last], first + r);
 #pragma unroll
         for (int i = 0; i <= last; ++i)
-          if (i < last || lane + 32 * i < c)
-            x[i] = minus_product(x[i], conj(tiles[4 * Store::pitch * i + Store::place(r, lane % 8)]) * scale[i], known);
+          if (i < last || before < r) x[i] = minus_product(x[i], l[i][r], known);
       }
     };
     int p = (n - 1) / 8;
