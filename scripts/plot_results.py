@@ -64,7 +64,7 @@ def batch_points(row):
         return                                        # a trial, or one item among others
     if not ragged and not row.get("peer_seconds"):
         return                                        # compares triangles
-    detail = "ragged" if ragged else row["method"] or ""
+    detail = "ragged" if ragged else row["method"] or ("few" if row["count"] < 100 else "")
     name = "trifactor" if ragged else f"trifactor, {row['count']:,} items"
     yield detail, "Gflop/s", name, row["gflops"]
     if row.get("part_of_copy"):
