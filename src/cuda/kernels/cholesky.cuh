@@ -504,9 +504,9 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   };
   ((most[++r] = most_of(std::type_identity<Shapes>{})), ...);
   while (r < ItemList::rungs) most[++r] = below;
-  NewItemList list(room.list, A.count, room.flags);
-  std::fill_n(list.above, NewItemList::levels, std::numeric_limits<int>::max());
-  std::fill_n(list.most, NewItemList::levels, -1);
+  ItemList list(room.list, A.count, room.flags);
+  std::fill_n(list.above, ItemList::levels, std::numeric_limits<int>::max());
+  std::fill_n(list.most, ItemList::levels, -1);
   if (room.sets > 0) {
     int levels = 0;
     const auto add = [&](index_t above, index_t few) {

@@ -26,13 +26,18 @@ struct StoredItem {
     n = possible ? max(0, min(int(A.rows), own_rows - int(A.row0))) : 0;
   }
 };
+/// Where the window of an item begins, if it has any rows; sizes are ints.
+template <class T>
+__device__ __forceinline__ T* window_of(const Items<T>& A, T* item, int ld) {
+  return item + index_t(unsigned(A.row0)) * index_t(unsigned(ld) + 1u);
+}
 
 /// The same as Items::item.
 template <class T>
 struct RaggedItem : StoredItem<T> {
   using StoredItem<T>::n, StoredItem<T>::ld, StoredItem<T>::data;
   __device__ __forceinline__ RaggedItem(const Items<T>& A, index_t b) : StoredItem<T>(A, b) {
-    data = A.row0 > 0 && n > 0 ? data + A.row0 * (index_t(ld) + 1) : data;
+    data = window_of(A, data, ld);
   }
   __device__ __forceinline__ Tile<T> tile(bool by_rows) const {
     return {data, n, n, by_rows ? ld : 1, by_rows ? 1 : ld};
@@ -58,9 +63,7 @@ struct Chunk : StoredItem<T> {
     T* const at = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(data), lane));
     const int rows = __shfl_sync(~0u, n, lane);
     const int stride = __shfl_sync(~0u, ld, lane);
-    // The window; a product of ints without a condition, since nothing covers what is computed here.
-    T* const data = at + index_t(unsigned(items.row0)) * index_t(unsigned(stride) + 1u);
-    return {data, rows, rows, by_rows ? stride : 1, by_rows ? 1 : stride};
+    return {window_of(items, at, stride), rows, rows, by_rows ? stride : 1, by_rows ? 1 : stride};
   }
   /// Whether a lane's item is to be factored. Only the warp that factors it asks: info changes meanwhile, and must have
   /// no part in who takes what.

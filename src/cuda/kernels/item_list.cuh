@@ -17,6 +17,9 @@ struct ItemList {
   int* next = nullptr;                         // of rung r: the place that is handed out next
   int* flags = nullptr;
   int least[rungs] = {};  // rows of the items of a rung, unless they are of rung 0
+  // Rung 0 takes the items of more than above[i] rows if they are no more than most[i], for the first such i.
+  static constexpr int levels = 8;
+  int above[levels], most[levels];
 
   static constexpr index_t ints(index_t count) { return 2 * count + 2 * rungs + 1; }
   static constexpr index_t flag_count = keys + 3;
@@ -36,18 +39,11 @@ struct ItemList {
   __device__ int* counted() const { return flags + keys + 1; }
   __device__ int* placed() const { return flags + keys + 2; }
 };
-/// And who goes to rung 0: the items of more than above[i] rows if they are no more than most[i], for the first such i.
-/// Apart, since the rungs do not want it, and are compiled to slower code with larger arguments.
-struct NewItemList : ItemList {
-  using ItemList::ItemList;
-  static constexpr int levels = 8;
-  int above[levels], most[levels];
-};
 
 /// Makes the list, by two blocks of one warp for each chunk: the first counts the items that have their place in the
 /// list, the second puts them there. Tickets tell who does what: all that one waits for have begun.
 template <class T>
-__global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, NewItemList list) {
+__global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList list) {
   let_next_start();  // persistent_list_kernel, which waits for the list, but not to be launched
   const int chunks = int(gridDim.x / 2), lane = int(threadIdx.x);
   const int ticket = __shfl_sync(~0u, lane == 0 ? atomicAdd(list.ticket(), 1) : 0, 0);
@@ -83,7 +79,7 @@ __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, NewItemList 
   const int place = begin(key), all = __shfl_sync(~0u, end, 31);
   if (here) list.order[place + list.ranks[b]] = int(b);
   if (ticket == chunks) {
-    const int level = min(lane, NewItemList::levels - 1), larger = begin(ItemList::key(list.above[level]));
+    const int level = min(lane, ItemList::levels - 1), larger = begin(ItemList::key(list.above[level]));
     const unsigned few = __ballot_sync(~0u, larger <= list.most[level]);
     const int first = few ? __shfl_sync(~0u, larger, __ffs(int(few)) - 1) : 0;  // items of rung 0
     // Impossible sizes may look too large for all rungs: the first takes them.

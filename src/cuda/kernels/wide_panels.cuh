@@ -281,7 +281,7 @@ __device__ __forceinline__ void write_wide_diagonal(const Tile<T>& A, const T* t
 template <bool by_rows, class Shape, class T>
 __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
   using Store = PackedStore<T>;
-  extern __shared__ __align__(128) unsigned char raw[];
+  extern __shared__ __align__(16) unsigned char raw[];
   __shared__ int status;
   constexpr int warps = Shape::warps, ahead = Shape::ahead;
   const int warp = __shfl_sync(~0u, int(threadIdx.x) / 32, 0), lane = int(threadIdx.x % 32);
