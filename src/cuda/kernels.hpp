@@ -15,8 +15,9 @@ using namespace core;
 // Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
-/// Up to so many items of order n all of the device works, several at a time. Where a batch is not listed, all have that
-/// order; beyond `whole` the others are worked on in steps.
+/// So many items of order n, at most, all of the device works on, several at a time. If there are more, a block takes each
+/// up to `whole`; above, they go in steps, and those of a list by blocks as well. H200, us for 16 and 32 of order 2000 in
+/// single: 2752 and 5435, in steps 3132 and 4346; at 1400 1190 and 2314, in steps 1893 and 2276.
 template <class T>
 index_t few_items(index_t n, const CholeskyTuning& tuning) {
   constexpr index_t least = is_complex<T> ? 160 : 256, large = 32;

@@ -526,8 +526,8 @@ TYPED_TEST(Batch, FewLargeItems) {
       }
 }
 
-// Of a ragged batch, it works on the largest that are few enough: on 25 items with few=10, on five with few=77, on two
-// with few=200, and on none with few=1000.
+// Of a ragged batch, it works on the largest that are few enough. However many that makes of two items of order 700,
+// three of 400 and 20 of 300, all of them, some or none, each item is taken once.
 TYPED_TEST(Batch, TheLargestOfARaggedBatchAreFew) {
   using T = TypeParam;
   Items<T> A;

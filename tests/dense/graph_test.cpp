@@ -203,6 +203,7 @@ TYPED_TEST(Graph, EveryRoutineThatComesAgainIsRightWithNewData) {
 
 /// Calls that are many launches, on items of order n or up to n, with data of their own.
 enum class Call { Lu, LuSolve, LuInverse, LuFactorSolve, Cholesky, Sorted, Shifted, CholeskySolve, CholeskyInverse };
+/// Of every kind of batch; Sorted is several launches only for ragged ones.
 constexpr Call all_calls[] = {Call::Lu,       Call::LuSolve, Call::LuInverse,     Call::LuFactorSolve,
                               Call::Cholesky, Call::Shifted, Call::CholeskySolve, Call::CholeskyInverse};
 template <class T>
