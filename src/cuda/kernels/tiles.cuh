@@ -8,6 +8,10 @@
 
 namespace trifactor::cuda {
 
+/// Of tile (i, k) of a lower triangle, one row of tiles after the other. Halved without a sign, which is an
+/// instruction.
+__device__ constexpr int tile_number(int i, int k) { return int(unsigned(i * (i + 1)) / 2) + k; }
+
 /// Tiles of 8 x 8 of a lower triangle, one row of tiles after the other. A lane finds what the tensor cores want of a
 /// tile without conflicts of banks, and so does one with a row of it, or with an entry of a row or column of tiles.
 template <class T>
@@ -15,7 +19,7 @@ struct TileStore {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;        // entries that are loaded together
   static constexpr int pitch = sizeof(T) == 16 ? 64 : sizeof(T) == 8 ? 76 : 72;  // between tiles
   static constexpr int half = sizeof(T) == 8 ? 40 : 1;                           // between columns c and c + 4
-  __device__ static constexpr int tile(int i, int k) { return pitch * (int(unsigned(i * (i + 1)) / 2) + k); }
+  __device__ static constexpr int tile(int i, int k) { return pitch * tile_number(i, k); }
   /// Where entry (r, c) of a tile lies.
   __device__ static constexpr int place(int r, int c) {
     const unsigned high = unsigned(r) / 4, low = unsigned(r) % 4, q = unsigned(c) % 4, right = unsigned(c) / 4;
@@ -39,7 +43,7 @@ struct TileStore {
 template <class T>
 struct PairStore {
   static constexpr int vector = 16 / int(sizeof(T)), pitch = 72;
-  __device__ static constexpr int tile(int i, int k) { return pitch * (int(unsigned(i * (i + 1)) / 2) + k); }
+  __device__ static constexpr int tile(int i, int k) { return pitch * tile_number(i, k); }
   __device__ static constexpr int place(int r, int c) {
     return 8 * r + (sizeof(T) == 4 ? 4 * (c / 4 ^ r / 4) + c % 4 : 2 * (c / 2 ^ r / 2) + c % 2);
   }
@@ -50,7 +54,7 @@ struct PairStore {
 template <class T>
 struct ColumnStore {
   static constexpr int pitch = 64, half = 32;
-  __device__ static constexpr int tile(int i, int k) { return pitch * (int(unsigned(i * (i + 1)) / 2) + k); }
+  __device__ static constexpr int tile(int i, int k) { return pitch * tile_number(i, k); }
   __device__ static constexpr int row_place(int r, int c) { return r ^ (c & 2); }
   __device__ static constexpr int column_place(int c, int i) { return 8 * (c ^ i % 2); }
   /// Of entry (r, c) of a tile in row i of tiles.
