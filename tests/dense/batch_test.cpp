@@ -497,6 +497,30 @@ TYPED_TEST(Batch, ManyItemsBeyondTheLadder) {
   }
 }
 
+// More items than an H200 has multiprocessors, which are shared by two blocks then where that pays. Four matrices take
+// turns, the last of them fails.
+TYPED_TEST(Batch, ItemsShareMultiprocessors) {
+  using T = TypeParam;
+  if (!on_cuda()) GTEST_SKIP() << "of CUDA";
+  for (Kind kind : all_kinds)
+    for (Uplo uplo : both_uplos)
+      for (index_t n : {161, 200, 287}) {
+        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << ' ' << n);
+        Items<T> few;
+        for (index_t i = 0; i < 4; ++i) few.push_back(random_spd<T>(this->random, n));
+        const index_t k = this->random.integer(0, n - 1);
+        few[3](k, k) = T(-1);
+        Items<T> A;
+        for (index_t i = 0; i < 150; ++i) A.push_back(few[i % 4]);
+        const auto L = factor_cholesky(this->q, kind, uplo, A, {.tuning = "whole=1000 resident=512 few=1000"});
+        for (index_t i = 0; i < 150; ++i) {
+          EXPECT_EQ(L.info[i], i % 4 == 3 ? k + 1 : 0) << "item " << i;
+          if (i >= 4 && !same_bits(L.F[i], L.F[i % 4])) ADD_FAILURE() << "item " << i << " differs from its twin";
+          if (i < 4) { EXPECT_LT(cholesky_ratio(A[i], L.F[i], uplo, i == 3 ? k : n), threshold) << "item " << i; }
+        }
+      }
+}
+
 // All of the device works on large items if they are few: up to 12 of order 300.
 TYPED_TEST(Batch, FewLargeItems) {
   using T = TypeParam;

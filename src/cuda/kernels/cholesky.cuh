@@ -209,18 +209,20 @@ __global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
 /// What a launch takes: the part of a list that is its rung's, by tickets; or, without a list, all items, or those for
 /// which in_pairs is what the shape says.
 struct LeftWork {
-  ItemList list;
-  int rung = 0;
+  const int* order = nullptr;  // of ItemList; null: there is no list
+  const int* bounds = nullptr;
+  int* next = nullptr;  // these two from the rung on
   bool apart = false;
 };
 /// Which shapes have a kernel of their own for upper triangles, Across. H200, 2026-11-16, upper over lower at odd
 /// orders without it and with it: single at 127 1.06 and 1.01, 201 1.09 and 0.97, 255 1.10 and 0.98, 301 1.11 and 0.99,
 /// 383 1.12 and 1.00, 511 1.16 and 1.03, 639 1.09 and 1.01; double at 201 1.07 and 1.03, 223 1.09 and 1.02, 255 1.06
-/// and 0.96, 301 1.04 and 0.99, 383 1.11 and 1.03; complex double at 161 1.10 and 1.06, 255 1.09 and 1.05, 319 1.09 and
-/// 1.05. Doubles of which nothing is kept do without: at 511 1.02, and 1.08 and more with it.
+/// and 0.96, 301 1.04 and 0.99, 383 1.11 and 1.03; complex double at 161 1.10 and 1.04, 255 1.09 and 1.05, 319 1.09 and
+/// 1.04, complex single 1.06 and 1.02, 1.05 and 1.03, 1.04 and 1.03. Doubles of which nothing is kept do without: at
+/// 511 1.02, and 1.08 and more with it.
 template <class T, class Shape>
 inline constexpr bool pays_across =
-    !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept) || sizeof(T) == 16);
+    !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept) || is_complex<T>);
 /// Which have another one for those that are in_pairs. Upper over lower with the one above and with this one: single at
 /// 128 1.05 and 1.00, 512 1.06 and 0.98; double at 200 1.02 and 1.01, 256 0.96 and 0.94, 300 1.04 and 1.01, 336 0.98
 /// and 0.93, 384 1.00 and 0.93. But single at 200 1.00 and 1.02, 256 1.04 and 1.00, 300 1.01 and 1.02, 384 1.03
@@ -236,13 +238,13 @@ template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     cholesky_left_kernel(Items<T> A, LeftWork work, int* info, index_t first, bool resets) {
   __shared__ int drawn[2];  // two, since a thread may be late to read the one before
-  const bool listed = work.list.order;
+  const bool listed = work.order;
   int b = int(A.count) - 1 - int(blockIdx.x), turn = 0;  // the item
   const auto draw = [&]() TF_INLINE_LAMBDA {
     turn ^= 1;
     if (listed && threadIdx.x == 0) {
-      const int end = work.list.bounds[work.rung + 1], at = atomicAdd(work.list.next + work.rung, 1);
-      drawn[turn] = at < end ? work.list.order[at] : -1;
+      const int end = work.bounds[1], at = atomicAdd(work.next, 1);
+      drawn[turn] = at < end ? work.order[at] : -1;
     }
     __syncthreads();  // it is drawn; everyone has read info, and shared memory is free again
     b = listed ? drawn[turn] : b - int(gridDim.x);
@@ -409,7 +411,10 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
       // An odd number, since it may be every other item that is left.
       if (work.apart) blocks = (min(blocks, index_t(multiprocessors) * Shape::blocks) - 1) | 1;
     }
-    with_left<T, Shape>(A.is_flipped, A.rows, with);
+    if (InTwo<Shape>::pays(A.rows, A.count, multiprocessors))
+      with_left<T, typename InTwo<Shape>::type>(A.is_flipped, A.rows, with);
+    else
+      with_left<T, Shape>(A.is_flipped, A.rows, with);
   };
   using std::integral_constant;
   switch (rung) {
@@ -533,7 +538,7 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   r = 1;
   const auto add = [&]<class Shape>(std::type_identity<Shape>) {
     if (most[r] > most[r + 1]) {
-      work[r] = {list, r};
+      work[r] = {list.order, list.bounds + r, list.next + r};
       const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
       with_left<T, typename KernelOf<Shape>::type>(
           A.is_flipped, most[r], [&]<class Chosen>(std::type_identity<Chosen>) {

@@ -26,7 +26,7 @@ inline unsigned strips_for(index_t count, index_t strips) {
 struct GrantedKernel {
   const void* kernel;
   int device;
-  bool overlaps;  // compiled for a device on which launches may overlap
+  bool overlaps;  // written and compiled for a device on which launches may overlap
 };
 inline const GrantedKernel& granted(const void* kernel) {
   thread_local std::vector<GrantedKernel> known;
@@ -41,7 +41,7 @@ inline const GrantedKernel& granted(const void* kernel) {
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              bytes - int(attributes.sharedSizeBytes)),
         "shared memory for a kernel");
-  known.push_back({kernel, device, attributes.binaryVersion >= 90});
+  known.push_back({kernel, device, attributes.binaryVersion >= 90 && attributes.ptxVersion >= 90});
   return known.back();
 }
 

@@ -72,17 +72,16 @@ struct PartPlaces {
   }
   __device__ __forceinline__ static int place() { return KeptTile<T>::place(); }
 };
-/// Of complex numbers whole rows, which lie one after the other.
+/// Of complex numbers, which are only written by such parts, two rows of sixteen, with room for eight rows.
 template <class R, int tile_step>
 struct PartPlaces<Complex<R>, tile_step> {
-  static constexpr int wide = 4, down = 1, vector = 1;
-  static constexpr int pitch = 33;  // so that no banks meet where lanes have rows of a tile as TilePlace says
-  static constexpr int size = 16 * pitch;
-  __device__ static int row() { return 0; }
-  __device__ static int column() { return int(threadIdx.x) % 32; }
-  __device__ static int place_in() { return column(); }
-  __device__ static constexpr int further(int j, int) { return j * pitch; }
-  __device__ static constexpr int offset(int eight, int four) { return 8 * pitch * eight + 4 * four; }
+  static constexpr int wide = 2, down = 2;
+  static constexpr int pitch = 17;  // so that no banks meet where lanes have rows of a tile as TilePlace says
+  static constexpr int size = 8 * pitch;
+  __device__ static int row() { return int(threadIdx.x) % 32 / 16; }
+  __device__ static int column() { return int(threadIdx.x) % 16; }
+  __device__ static int place_in() { return row() * pitch + column(); }
+  __device__ static constexpr int further(int j) { return j * down * pitch; }
   __device__ __forceinline__ static int place() {
     const TilePlace<> of;
     return of.g * pitch + of.t;
@@ -96,7 +95,7 @@ template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 
 struct Left {
   static constexpr bool in_panels = false, past_cache = false;
   static constexpr bool pairs = false, aligned = false;  // a lane's two columns of a tile are neighbours; also as two
-  static constexpr bool across = false, copies = false;  // see Across
+  static constexpr bool across = false, loads_across = false, copies = false;  // see Across
   static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32, tiles = nb / 8;
   static constexpr int blocks = blocks_;  // on a multiprocessor
   static constexpr int half = half_, odd = odd_;
@@ -187,6 +186,24 @@ struct LeftShapes<Complex<R>> {
   using Up512 = Up256;
   using Beyond = Up256;
 };
+/// The shape of two blocks in place of one, with half the warps each, where that pays: they work while the other one
+/// waits. H200, ms for 1,056 complex doubles of order 161, 200, 255 and 320: 0.53, 0.79, 1.35 and 2.28 in place of
+/// 0.66, 0.91, 1.41 and 2.36, upper ones 0.56, 0.83, 1.42 and 2.38 in place of 0.68, 0.94, 1.47 and 2.44. Complex
+/// floats gain at 161 alone.
+template <class Shape>
+struct InTwo {
+  using type = Shape;
+  static bool pays(index_t, index_t, int) { return false; }
+};
+template <>
+struct InTwo<LeftShapes<Complex<double>>::Up256> {
+  using type = Left<Complex<double>, 4, 1, 2, 0>;
+  static bool pays(index_t n, index_t count, int multiprocessors) {
+    // Two items at once take as long as 2 - 11,200 / n^2 one after the other.
+    const index_t rounds = ceil_div(count, multiprocessors);
+    return n <= 320 && ceil_div(rounds, 2) * (2 * n * n - 11200) < rounds * n * n;
+  }
+};
 
 /// The same for items whose rows are contiguous, and aligned so that columns 2 i and 2 i + 1 can be moved together: by
 /// single entries an upper triangle of floats is moved by half sectors, and one of doubles meets twice as many lines.
@@ -204,11 +221,12 @@ TF_HD bool in_pairs(const Tile<T>& A) {
 }
 /// For upper triangles alone, however their rows are aligned: real numbers in pairs, which are moved entry by entry.
 /// Strips that are kept are written from there, when the factoring warp has its next diagonal tile: for lower ones that
-/// loses up to 4 %. Where no strips are kept, they come and go through a room in shared memory, by parts of rows.
-/// `copies`: so do left operands. That pays for floats; complex doubles lose 4 to 9 % by it.
+/// loses up to 4 %. Where no strips are kept, they go through a room in shared memory, by parts of rows; with
+/// `loads_across` they come that way, too, and with `copies` so do left operands. That pays for floats; complex doubles
+/// lose 4 to 9 % by copies, and 1 to 2 % by the room that loads take from the cache.
 template <class T, class Shape>
 struct Across : std::conditional_t<is_complex<T>, Shape, InPairs<T, Shape>> {
-  static constexpr bool across = true, aligned = false;
+  static constexpr bool across = true, loads_across = !is_complex<T>, aligned = false;
   static constexpr bool copies = sizeof(T) == 4 && (Shape::late > 0 || !Shape::kept);
   static constexpr int rooms = Shape::kept ? (copies ? 2 * Shape::late : 0) : (copies ? 2 : 1) * Shape::workers;
   static constexpr int room = PartPlaces<T>::size;

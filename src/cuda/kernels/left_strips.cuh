@@ -111,6 +111,32 @@ struct RowParts : PartPlaces<T, tile_step...> {
     write(static_cast<const T*>(strip), A, r0, k0);
   }
 };
+template <class R>
+struct RowParts<Complex<R>> : PartPlaces<Complex<R>> {
+  using T = Complex<R>;
+  using Places = PartPlaces<T>;
+  using Places::column, Places::down, Places::further, Places::place, Places::place_in, Places::row, Places::wide;
+  __device__ __forceinline__ static void write(const TensorEntries<T> (&c)[4], T* room, const Tile<T>& A, int r0,
+                                               int k0) {
+    int r = r0 + row();
+    T* p = A.data + r * A.row_stride + (k0 + column());
+#pragma unroll
+    for (int half = 0; half < 2; ++half, r += 8, p += 8 * A.row_stride)
+#pragma unroll
+      for (int u = 0; u < 4; u += wide) {
+        __syncwarp();  // nobody reads what was there before
+#pragma unroll
+        for (int i = 0; i < 2 * wide; ++i) room[place() + 4 * i] = c[u + i / 2].get(2 * half + i % 2);
+        __syncwarp();  // it is there
+        T v[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) v[j] = room[place_in() + further(j)];
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          if (r + down * j < int(A.rows)) p[down * j * A.row_stride + 8 * u] = v[j];
+      }
+  }
+};
 /// 16 rows as left operand, copied to shared memory a tile ahead.
 template <class T>
 struct CopiedStrip {
@@ -134,21 +160,21 @@ struct CopiedStrip {
 };
 
 /// Brings tiles of the rows of A from r0 on to shared memory by one warp, one after the other from the left. Rows
-/// beyond the last are copies of it: what comes of them is not used.
+/// beyond the last are zero, and nothing is read for them.
 template <class Layout, class T>
 class TileCopy {
  public:
   __device__ __forceinline__ TileCopy(const Tile<T>& A, int r0) : down_(A.row_stride == 1) {
     const int lane = int(threadIdx.x) % 32;
-    last_ = int(A.rows) - 1 - r0;
-    from_ = &A(r0 + (down_ ? min(lane, last_) : 0), down_ ? 0 : lane);
+    last_ = int(A.rows) - 1 - r0 - (down_ ? lane : 0);
+    from_ = &A(r0 + (down_ ? lane + min(last_, 0) : 0), down_ ? 0 : lane);
     step_ = down_ ? A.col_stride : A.row_stride;
     at_ = down_ ? lane : lane / 8 * Layout::eight + Layout::column(lane % 8);
   }
   /// Starts to copy the next tile.
   __device__ __forceinline__ void next(T* tile) {
     const unsigned to = shared_address(tile + at_);
-    constexpr int edge = Layout::edge, at_once = 8;
+    constexpr int edge = Layout::edge, at_once = 8, bytes = int(sizeof(T));
     const T* p = from_;
     if (down_) {
 #pragma unroll 1
@@ -156,7 +182,7 @@ class TileCopy {
 #pragma unroll
         for (int i = 0; i < at_once; ++i, p += step_) {
           const int column = k / 8 * Layout::eight + Layout::column(i);
-          copy_async<int(sizeof(T))>(to + unsigned(column * int(sizeof(T))), p);
+          copy_async<bytes>(to + unsigned(column * bytes), p, last_ >= 0 ? bytes : 0);
         }
       from_ = p;
     } else {
@@ -164,7 +190,7 @@ class TileCopy {
       for (int r = 0; r < edge; r += at_once)
 #pragma unroll
         for (int i = 0; i < at_once; ++i) {
-          copy_async<int(sizeof(T))>(to + unsigned((r + i) * int(sizeof(T))), p);
+          copy_async<bytes>(to + unsigned((r + i) * bytes), p, r + i <= last_ ? bytes : 0);
           if (r + i < last_) p += step_;
         }
       from_ += edge;
@@ -175,7 +201,7 @@ class TileCopy {
   const T* from_;
   index_t step_;
   bool down_;
-  int last_, at_;
+  int last_, at_;  // last_: down from the lane's row
 };
 
 /// Asks for the lines of columns k0 .. k0 + 31, from row k0 on, ahead of their use; by one warp.
