@@ -111,6 +111,7 @@ struct RowParts : PartPlaces<T, tile_step...> {
     write(static_cast<const T*>(strip), A, r0, k0);
   }
 };
+/// Complex ones, on their way to memory alone, eight rows and sixteen columns at a time.
 template <class R>
 struct RowParts<Complex<R>> : PartPlaces<Complex<R>> {
   using T = Complex<R>;
