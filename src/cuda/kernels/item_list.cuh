@@ -11,19 +11,18 @@ namespace trifactor::cuda {
 /// beyond. `flags` are zero before and after.
 struct ItemList {
   static constexpr int keys = 128, rungs = 9;  // at most
-  int* order = nullptr;                        // null: there is no list
-  int* ranks = nullptr;                        // of an item, among those of its key
-  int* bounds = nullptr;                       // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
-  int* next = nullptr;                         // of rung r: the place that is handed out next
-  int* flags = nullptr;
-  int least[rungs] = {};  // rows of the items of a rung, unless they are of rung 0
+  int* order;
+  int* ranks;   // of an item, among those of its key
+  int* bounds;  // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
+  int* next;    // of rung r: the place that is handed out next
+  int* flags;
+  int least[rungs];  // rows of the items of a rung, unless they are of rung 0
   // Rung 0 takes the items of more than above[i] rows if they are no more than most[i], for the first such i.
   static constexpr int levels = 8;
   int above[levels], most[levels];
 
   static constexpr index_t ints(index_t count) { return 2 * count + 2 * rungs + 1; }
   static constexpr index_t flag_count = keys + 3;
-  ItemList() = default;
   ItemList(int* room, index_t count, int* zeros)
       : order(room), ranks(room + count), bounds(ranks + count), next(bounds + rungs + 1), flags(zeros) {}
 
