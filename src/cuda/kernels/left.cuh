@@ -316,7 +316,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
 #pragma unroll
           for (int g = 0; g < ahead; ++g) read(left[g], true);
       }
-      if constexpr (Shape::loads_across) {
+      if constexpr (Shape::across && !is_complex<T>) {
         if (any) {
           T v[wide][16];
 #pragma unroll

@@ -95,7 +95,7 @@ template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 
 struct Left {
   static constexpr bool in_panels = false, past_cache = false;
   static constexpr bool pairs = false, aligned = false;  // a lane's two columns of a tile are neighbours; also as two
-  static constexpr bool across = false, loads_across = false, copies = false;  // see Across
+  static constexpr bool across = false, copies = false;  // see Across
   static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32, tiles = nb / 8;
   static constexpr int blocks = blocks_;  // on a multiprocessor
   static constexpr int half = half_, odd = odd_;
@@ -221,12 +221,12 @@ TF_HD bool in_pairs(const Tile<T>& A) {
 }
 /// For upper triangles alone, however their rows are aligned: real numbers in pairs, which are moved entry by entry.
 /// Strips that are kept are written from there, when the factoring warp has its next diagonal tile: for lower ones that
-/// loses up to 4 %. Where no strips are kept, they go through a room in shared memory, by parts of rows; with
-/// `loads_across` they come that way, too, and with `copies` so do left operands. That pays for floats; complex doubles
-/// lose 4 to 9 % by copies, and 1 to 2 % by the room that loads take from the cache.
+/// loses up to 4 %. Where no strips are kept, they go through a room in shared memory, by parts of rows, and real
+/// ones come that way, too; with `copies` so do left operands. That pays for floats; complex doubles lose 4 to 9 % by
+/// copies, and 1 to 2 % by the room that loads take from the cache.
 template <class T, class Shape>
 struct Across : std::conditional_t<is_complex<T>, Shape, InPairs<T, Shape>> {
-  static constexpr bool across = true, loads_across = !is_complex<T>, aligned = false;
+  static constexpr bool across = true, aligned = false;
   static constexpr bool copies = sizeof(T) == 4 && (Shape::late > 0 || !Shape::kept);
   static constexpr int rooms = Shape::kept ? (copies ? 2 * Shape::late : 0) : (copies ? 2 : 1) * Shape::workers;
   static constexpr int room = PartPlaces<T>::size;
