@@ -290,7 +290,7 @@ TYPED_TEST(Batch, LargeItemsOfARaggedBatch) {
   }
 }
 
-// So many above 512 that up to `whole` each is a block's; above `whole` the device still takes them.
+// More above 512 than are begun at a time: all of the device works on them, up to `whole` and above it.
 TYPED_TEST(Batch, ManyLargeItemsOfARaggedBatch) {
   const index_t large = on_cuda() ? 530 : 70, many = on_cuda() ? 12 : 3;
   Items<TypeParam> A;
