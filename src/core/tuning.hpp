@@ -1,4 +1,5 @@
-// The numbers that were chosen by measurement, as the drivers and engines read them. src/tuning fills them from rows.
+// The numbers that were chosen by measurement, as the drivers and engines read them. src/tuning fills them from rows;
+// tuning/fields.cpp holds the range of each.
 #pragma once
 
 #include <trifactor/types.hpp>

@@ -13,13 +13,19 @@ struct Setter<member> {
   static void set(void* tuning, index_t value) { static_cast<Tuning*>(tuning)->*member = static_cast<Value>(value); }
 };
 
+// The largest of each kind. Drivers and engines compute with them without overflow, in int where sizes are int.
+constexpr index_t order = 2147483647;         // rows, columns, right-hand sides, as everywhere
+constexpr index_t percent = 100;
+constexpr index_t entries = 1000000000000;    // of all items of a batch, of a front
+constexpr index_t flops = 1000000000000000;   // compared in double
+
 template <auto member>
-constexpr Field number(std::string_view name, index_t at_least) {
-  return {name, at_least, {}, &Setter<member>::set};
+constexpr Field number(std::string_view name, index_t least, index_t most) {
+  return {name, least, most, {}, &Setter<member>::set};
 }
 template <auto member>
 constexpr Field choice(std::string_view name, std::span<const std::string_view> words) {
-  return {name, 0, words, &Setter<member>::set};
+  return {name, 0, index_t(words.size()) - 1, words, &Setter<member>::set};
 }
 
 constexpr std::string_view looking_words[] = {"left", "right"};
@@ -30,67 +36,67 @@ constexpr std::string_view schedule_words[] = {"greedy", "lazy"};
 static_assert(int(Schedule::Greedy) == 0 && int(Schedule::Lazy) == 1, "schedule_words are in the order of the enum");
 
 constexpr Field cholesky_fields[] = {
-    number<&CholeskyTuning::whole>("whole", 0),
-    number<&CholeskyTuning::small>("small", 0),
-    number<&CholeskyTuning::resident>("resident", 0),
-    number<&CholeskyTuning::sorted>("sorted", 0),
-    number<&CholeskyTuning::few>("few", 1),
-    number<&CholeskyTuning::fused>("fused", 0),
-    number<&CholeskyTuning::persistent>("persistent", 0),
-    number<&CholeskyTuning::squares>("squares", 0),
-    number<&CholeskyTuning::band>("band", 1),
-    number<&CholeskyTuning::interleaved>("interleaved", 0),
-    number<&CholeskyTuning::nb>("nb", 1),
-    number<&CholeskyTuning::leaf>("leaf", 1),
+    number<&CholeskyTuning::whole>("whole", 0, order),
+    number<&CholeskyTuning::small>("small", 0, order),
+    number<&CholeskyTuning::resident>("resident", 0, order),
+    number<&CholeskyTuning::sorted>("sorted", 0, entries),
+    number<&CholeskyTuning::few>("few", 1, order),
+    number<&CholeskyTuning::fused>("fused", 0, order),
+    number<&CholeskyTuning::persistent>("persistent", 0, order),
+    number<&CholeskyTuning::squares>("squares", 0, order),
+    number<&CholeskyTuning::band>("band", 1, order),
+    number<&CholeskyTuning::interleaved>("interleaved", 0, order),
+    number<&CholeskyTuning::nb>("nb", 1, order),
+    number<&CholeskyTuning::leaf>("leaf", 1, order),
     choice<&CholeskyTuning::tile>("tile", tile_words),
-    number<&CholeskyTuning::ib>("ib", 1),
-    number<&CholeskyTuning::separate>("separate", 0),
+    number<&CholeskyTuning::ib>("ib", 1, order),
+    number<&CholeskyTuning::separate>("separate", 0, order),
     choice<&CholeskyTuning::looking>("looking", looking_words),
     choice<&CholeskyTuning::schedule>("schedule", schedule_words),
 };
 constexpr Field lu_fields[] = {
-    number<&LuTuning::whole>("whole", 0),
-    number<&LuTuning::nb>("nb", 1),
-    number<&LuTuning::leaf>("leaf", 1),
+    number<&LuTuning::whole>("whole", 0, order),
+    number<&LuTuning::nb>("nb", 1, order),
+    number<&LuTuning::leaf>("leaf", 1, order),
 };
 constexpr Field solve_fields[] = {
-    number<&SolveTuning::few>("few", 0),
-    number<&SolveTuning::fused>("fused", 0),
-    number<&SolveTuning::invert>("invert", 0),
-    number<&SolveTuning::tri_nb>("tri_nb", 0),
-    number<&SolveTuning::nb>("nb", 1),
-    number<&SolveTuning::halve>("halve", 1),
-    number<&SolveTuning::columns>("columns", 1),
+    number<&SolveTuning::few>("few", 0, order),
+    number<&SolveTuning::fused>("fused", 0, order),
+    number<&SolveTuning::invert>("invert", 0, order),
+    number<&SolveTuning::tri_nb>("tri_nb", 0, 64),
+    number<&SolveTuning::nb>("nb", 1, order),
+    number<&SolveTuning::halve>("halve", 1, order),
+    number<&SolveTuning::columns>("columns", 1, order),
 };
 constexpr Field value_fields[] = {
-    number<&ValueTuning::gpu_from>("gpu_from", 0),
+    number<&ValueTuning::gpu_from>("gpu_from", 0, order),
 };
 
 constexpr Field sparse_fields[] = {
-    number<&SparseTuning::metis_from>("metis_from", 0),
-    number<&SparseTuning::amd_to>("amd_to", 0),
-    number<&SparseTuning::both>("both", 0),
-    number<&SparseTuning::tiny>("tiny", 0),
-    number<&SparseTuning::narrow>("narrow", 0),
-    number<&SparseTuning::narrow_zeros>("narrow_zeros", 0),
-    number<&SparseTuning::medium>("medium", 0),
-    number<&SparseTuning::medium_zeros>("medium_zeros", 0),
-    number<&SparseTuning::wide_zeros>("wide_zeros", 0),
-    number<&SparseTuning::levels>("levels", 0),
-    number<&SparseTuning::alone>("alone", 0),
-    number<&SparseTuning::alone_below>("alone_below", 0),
-    number<&SparseTuning::alike>("alike", 2),
-    number<&SparseTuning::at_once>("at_once", 1),
-    number<&SparseTuning::leaf>("leaf", 1),
-    number<&SparseTuning::strip>("strip", 1),
-    number<&SparseTuning::update_order>("update_order", 0),
-    number<&SparseTuning::update_columns>("update_columns", 0),
-    number<&SparseTuning::team>("team", 0),
-    number<&SparseTuning::entry_cost>("entry_cost", 0),
-    number<&SparseTuning::front_cost>("front_cost", 0),
-    number<&SparseTuning::shared_speed>("shared_speed", 1),
-    number<&SparseTuning::branch_cost>("branch_cost", 0),
-    number<&SparseTuning::most_updates>("most_updates", 0),
+    number<&SparseTuning::metis_from>("metis_from", 0, order),
+    number<&SparseTuning::amd_to>("amd_to", 0, order),
+    number<&SparseTuning::both>("both", 0, flops),
+    number<&SparseTuning::tiny>("tiny", 0, order),
+    number<&SparseTuning::narrow>("narrow", 0, order),
+    number<&SparseTuning::narrow_zeros>("narrow_zeros", 0, percent),
+    number<&SparseTuning::medium>("medium", 0, order),
+    number<&SparseTuning::medium_zeros>("medium_zeros", 0, percent),
+    number<&SparseTuning::wide_zeros>("wide_zeros", 0, percent),
+    number<&SparseTuning::levels>("levels", 0, 1),
+    number<&SparseTuning::alone>("alone", 0, order),
+    number<&SparseTuning::alone_below>("alone_below", 0, order),
+    number<&SparseTuning::alike>("alike", 2, order),
+    number<&SparseTuning::at_once>("at_once", 1, 65536),
+    number<&SparseTuning::leaf>("leaf", 1, order),
+    number<&SparseTuning::strip>("strip", 1, 1048576),
+    number<&SparseTuning::update_order>("update_order", 0, order),
+    number<&SparseTuning::update_columns>("update_columns", 0, order),
+    number<&SparseTuning::team>("team", 0, entries),
+    number<&SparseTuning::entry_cost>("entry_cost", 0, 1000000),
+    number<&SparseTuning::front_cost>("front_cost", 0, flops),
+    number<&SparseTuning::shared_speed>("shared_speed", 1, percent),
+    number<&SparseTuning::branch_cost>("branch_cost", 0, flops),
+    number<&SparseTuning::most_updates>("most_updates", 0, 10000),
 };
 
 constexpr Operation all[] = {{"cholesky", cholesky_fields},

@@ -1,5 +1,6 @@
 #include <tuning/parse.hpp>
 
+#include <core/printable.hpp>
 #include <trifactor/error.hpp>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ template <class... Parts>
   throw InvalidArgument(message);
 }
 
-std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + core::printable(text) + '"'; }
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(blanks);
@@ -74,7 +75,7 @@ Row parse_row(std::string_view line, std::string_view file, index_t number) {
   Row row;
   row.text = trimmed(line);
   row.source = std::string(file) + ':' + std::to_string(number);
-  const std::string where = row.source + ": ";
+  const std::string where = core::printable(row.source) + ": ";
 
   line = line.substr(0, line.find('#'));
   const auto colon = line.find(':');
@@ -133,9 +134,9 @@ Setting parse_setting(const Operation& operation, std::string_view word, std::st
     return {&*field, at - field->words.begin()};
   }
   const auto value = whole_number(text);
-  if (!value || *value < field->at_least)
-    refuse(std::string(name) + " must be a whole number of at least " + std::to_string(field->at_least) + ", not " +
-           in_quotes(text));
+  if (!value || *value < field->least || *value > field->most)
+    refuse(std::string(name) + " must be a whole number from " + std::to_string(field->least) + " to " +
+           std::to_string(field->most) + ", not " + in_quotes(text));
   return {&*field, *value};
 }
 

@@ -1,5 +1,6 @@
 #include <tuning/rows.hpp>
 
+#include <core/printable.hpp>
 #include <trifactor/error.hpp>
 #include <tuning/embedded.hpp>
 
@@ -20,17 +21,22 @@ int distance(std::string_view architecture) {
   return architecture == "host" || architecture == "cuda" ? 1 : 0;
 }
 
+constexpr std::size_t most_bytes = 1 << 20;  // of a file: thousands of rows, and /dev/zero ends
+
 std::string read_file(const char* name) {
-  const auto refuse = [&] {
-    throw InvalidArgument(std::string("TRIFACTOR_TUNING names \"") + name + "\", which cannot be read: " +
-                          std::strerror(errno));
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidArgument("TRIFACTOR_TUNING names \"" + core::printable(name) + "\", which " + why);
   };
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(name, "rb"), &std::fclose);
-  if (!file) refuse();
+  const auto unreadable = [] { return std::string("cannot be read: ") + std::strerror(errno); };
+  if (!file) refuse(unreadable());
   std::string text;
   char piece[4096];
-  while (const auto size = std::fread(piece, 1, sizeof piece, file.get())) text.append(piece, size);
-  if (std::ferror(file.get())) refuse();  // a directory opens and cannot be read
+  while (const auto size = std::fread(piece, 1, sizeof piece, file.get())) {
+    text.append(piece, size);
+    if (text.size() > most_bytes) refuse("must not be larger than " + std::to_string(most_bytes) + " bytes");
+  }
+  if (std::ferror(file.get())) refuse(unreadable());  // a directory opens and cannot be read
   return text;
 }
 

@@ -238,11 +238,46 @@ TEST(TuningOverrides, AWrongOneNamesTheWordTheRuleAndTheFields) {
     expect_parts(message, {'"' + std::string(wrong) + '"', "persistent, squares, band, interleaved, nb, leaf, tile, ib, separate, looking", "cholesky"});
   }
   expect_parts(message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, "leaf=4 nb=0"); }),
-               {"\"nb=0\"", "nb must be a whole number of at least 1, not \"0\""});
+               {"\"nb=0\"", "nb must be a whole number from 1 to 2147483647, not \"0\""});
   expect_parts(message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, "looking=up"); }),
                {"looking must be one of left, right, not \"up\""});
   expect_parts(message_of([&] { table.find<LuTuning>(arm, "f64", 5, 1, "looking=left"); }),
                {"there is no field \"looking\"", "the fields of lu are whole, nb, leaf"});
+}
+
+TEST(TuningOverrides, EveryFieldTakesItsRangeAndNothingElse) {
+  for (const Operation& operation : operations())
+    for (const Field& field : operation.fields) {
+      SCOPED_TRACE(std::string(operation.name) + ' ' + std::string(field.name));
+      const auto setting = [&](const std::string& value) {
+        return parse_setting(operation, std::string(field.name) + '=' + value, "here: ").value;
+      };
+      if (!field.words.empty()) continue;
+      ASSERT_LT(field.least, field.most);
+      ASSERT_LT(field.most, huge);
+      EXPECT_EQ(setting(std::to_string(field.least)), field.least);
+      EXPECT_EQ(setting(std::to_string(field.most)), field.most);
+      const std::string range =
+          "from " + std::to_string(field.least) + " to " + std::to_string(field.most) + ", not \"";
+      for (const std::string& wrong :
+           {std::to_string(field.least - 1), std::to_string(field.most + 1), std::to_string(huge),
+            std::string("9223372036854775808"), std::string("-9223372036854775808")}) {
+        expect_parts(message_of([&] { setting(wrong); }),
+                     {"here: ", std::string(field.name) + " must be a whole number " + range + wrong + '"'});
+        const auto row = "any " + std::string(operation.name) + " any : " + std::string(field.name) + '=' + wrong;
+        expect_parts(message_of([&] { table_of(row); }), {"rows.txt:1: ", range + wrong + '"'});
+      }
+    }
+}
+
+TEST(TuningRows, MessagesShowHostileBytesEscapedAndCut) {
+  const std::string hostile = "nb=\x1b[31m\xff\\";
+  expect_parts(message_of([&] { Table().find<CholeskyTuning>(arm, "f64", 5, 1, hostile); }),
+               {"\"nb=\\x1b[31m\\xff\\\\\""});
+  expect_parts(message_of([&] { table_of("any cholesky any : " + hostile, "a\nfile"); }), {"a\\x0afile:1: "});
+  const auto message = message_of([&] { table_of("any cholesky any : nb=" + std::string(100000, '\x01')); });
+  EXPECT_LT(message.size(), 3000u);
+  for (const char c : message) ASSERT_TRUE(c >= ' ' && c <= '~') << int(c);
 }
 
 TEST(TuningRows, AWrongLineNamesTheFileTheLineAndTheRule) {
@@ -264,7 +299,7 @@ TEST(TuningRows, AWrongLineNamesTheFileTheLineAndTheRule) {
       {"sm_90 cholesky f64 n>4 n<5 : nb=128", "no n fits"},
       {"sm_90 cholesky f64 count<0 : nb=128", "no count fits"},
       {"sm_90 cholesky f64 :", "sets nothing"},
-      {"sm_90 cholesky f64 : nb=0", "nb must be a whole number of at least 1, not \"0\""},
+      {"sm_90 cholesky f64 : nb=0", "nb must be a whole number from 1 to 2147483647, not \"0\""},
       {"sm_90 solve f64 : leaf=8", "the fields of solve are few, fused, invert, tri_nb, nb, halve, columns"},
       {"sm_90 cholesky f64 : nb=8 : leaf=8", "\":\""},
   };
@@ -300,6 +335,10 @@ TEST_F(UserFile, ThatIsMissingOrAFolderIsNamed) {
   expect_parts(message_of([&] { load(name.c_str()); }), {"TRIFACTOR_TUNING", name, "No such file"});
   const auto folder = ::testing::TempDir();
   expect_parts(message_of([&] { load(folder.c_str()); }), {"TRIFACTOR_TUNING", folder, "Is a directory"});
+}
+
+TEST_F(UserFile, WithoutAnEndIsRefused) {
+  expect_parts(message_of([&] { load("/dev/zero"); }), {"TRIFACTOR_TUNING", "/dev/zero", "larger than 1048576 bytes"});
 }
 
 TEST_F(UserFile, WithAWrongLineIsNamed) {
