@@ -46,6 +46,9 @@ struct BenchOptions {
   bool solves_batch() const { return method == "solve" || method == "factor-solve"; }
 };
 
+/// Measures and prints all rows. Throws MatrixError at the end where a residual ratio is not good.
+void run_bench(BenchOptions);
+
 /// Where the rows of one run are measured.
 struct Bench {
   const BenchOptions& options;

@@ -1,4 +1,4 @@
-// The subcommands of the program: what each is told, and the call that runs it. main.cpp and, for bench, bench.cpp read
+// The subcommands of the program: what each is told, and the call that runs it. main.cpp and, for bench, bench_options.cpp read
 // the command line.
 #pragma once
 
@@ -40,6 +40,7 @@ void analyze(const AnalyzeOptions&);
 struct GenerateOptions {
   std::string word, output;
   std::int64_t seed = 0;
+  bool json = false;
 };
 void write_generated(const GenerateOptions&);
 

@@ -6,13 +6,17 @@
 #include "memory.hpp"
 #include "random_matrix.hpp"
 #include "step.hpp"
+#include "usage.hpp"
 
 #include <fmt/core.h>
+#include <commit.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
 namespace program {
 namespace {
@@ -265,6 +269,12 @@ const Family* find_family(const std::string& word) {
   return nullptr;
 }
 
+std::vector<std::string> family_names() {
+  std::vector<std::string> names;
+  for (const Family& f : families) names.emplace_back(f.name);
+  return names;
+}
+
 index_t parse_parameter(const std::string& word, const std::string& text, index_t largest) {
   index_t value = 0;
   const char* const end = text.data() + text.size();
@@ -280,6 +290,22 @@ void write_generated(const GenerateOptions& o) {
   Sparse A;
   const double made = timed_step("generating", [&] { A = generate(o.word, std::uint64_t(o.seed)); });
   const double written = timed_step("writing", [&] { write_matrix_market(o.output, A); });
+  if (o.json) {
+    std::error_code unknown;
+    const auto bytes = std::filesystem::file_size(o.output, unknown);
+    const nlohmann::ordered_json all = {{"matrix", o.word},
+                                        {"family", find_family(o.word)->name},
+                                        {"rows", A.n},
+                                        {"columns", A.n},
+                                        {"entries", A.entries()},
+                                        {"seed", o.seed},
+                                        {"file", o.output},
+                                        {"seconds", made + written},
+                                        {"write_seconds", written},
+                                        {"bytes", unknown ? nlohmann::ordered_json() : nlohmann::ordered_json(bytes)},
+                                        {"commit", TRIFACTOR_COMMIT}};
+    return fmt::print("{}\n", all.dump());
+  }
   fmt::print("{}: {} x {}, {} entries of the lower triangle, made in {:.3f} s, written to {} in {:.3f} s\n", o.word,
              A.n, A.n, A.entries(), made, o.output, written);
 }
@@ -291,15 +317,19 @@ std::string generated_families() {
   return lines;
 }
 
+std::string closest_generated(const std::string& word) {
+  const auto colon = word.find(':');
+  const std::string family = closest(word.substr(0, colon), family_names());
+  return family.empty() || colon == word.npos ? family : family + word.substr(colon);
+}
+
 bool is_generated(const std::string& word) { return word.find(':') != word.npos && find_family(word); }
 
 SparseMatrix<double> generate(const std::string& word, std::uint64_t seed) {
   const Family* const family = find_family(word);
-  if (!family) {
-    std::string names;
-    for (const Family& f : families) names += fmt::format("{}{}", names.empty() ? "" : ", ", f.name);
-    throw InputError(fmt::format("{}: there is no such family of matrices; there are {}", word, names));
-  }
+  if (!family)
+    throw InputError(fmt::format("{}: there is no such family of matrices; there are {}{}", word, listed(family_names()),
+                                 did_you_mean(closest_generated(word))));
   const auto colon = word.find(':');
   if (colon == word.npos)
     throw InputError(fmt::format("{}: its size is missing: {}:{}", word, family->name, family->parameters));

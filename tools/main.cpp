@@ -3,6 +3,7 @@
 #include "commands.hpp"
 #include "failure.hpp"
 #include "generate.hpp"
+#include "usage.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -85,6 +86,7 @@ void add_generate(CLI::App& app, GenerateOptions& o) {
   command->add_option("matrix", o.word, "FAMILY:SIZE, see below")->required();
   command->add_option("-o,--output", o.output, "the file to write")->required();
   command->add_option("--seed", o.seed, "of what is random")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_flag("--json", o.json, "print one JSON object");
   command->footer("Families:\n" + generated_families());
   command->callback([&] { write_generated(o); });
 }
@@ -146,7 +148,7 @@ int main(int argc, char** argv) {
     return Done;
   } catch (const CLI::Error& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help and --version
-    return fail(BadInput, fmt::format("{}\nRun trifactor --help for the usage.", e.what()));
+    return fail(BadInput, usage_message(app, e));
   } catch (const std::exception& e) {
     return fail(status_of(e), is_one_of<std::bad_alloc>(e) ? "out of memory" : e.what());
   }

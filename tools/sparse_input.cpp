@@ -2,9 +2,11 @@
 #include "generate.hpp"
 #include "matrix_market.hpp"
 #include "sparse_matrix.hpp"
+#include "usage.hpp"
 
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <utility>
 
 namespace program {
@@ -35,8 +37,14 @@ SparseMatrix<T> read_sparse(const MatrixMarketFile& file) {
 
 }  // namespace
 
-SparseSource::SparseSource(const std::string& word, std::uint64_t seed)
-    : word_(word), seed_(seed), file_(is_generated(word) ? nullptr : std::make_shared<MatrixMarketFile>(word)) {}
+SparseSource::SparseSource(const std::string& word, std::uint64_t seed) : word_(word), seed_(seed) {
+  if (is_generated(word)) return;
+  std::error_code ignored;
+  if (word.find(':') != word.npos && !std::filesystem::exists(word, ignored))
+    if (const std::string meant = closest_generated(word); !meant.empty())
+      throw InputError(fmt::format("{}: there is no such file or family of matrices{}", word, did_you_mean(meant)));
+  file_ = std::make_shared<MatrixMarketFile>(word);
+}
 
 bool SparseSource::is_complex() const { return file_ && file_->header().is_complex(); }
 

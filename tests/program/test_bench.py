@@ -326,40 +326,58 @@ class Text(BenchTest):
 class Usage(BenchTest):
     def test_bad_usage_is_status_2(self):
         for message, arguments in [
-            ("op", []), ("qr", ["qr"]), ("--n: '0'", ["lu", "--n", "0"]), ("--n: 'x'", ["lu", "--n", "8,x"]),
+            ("the operation is missing", []), ("bench has no operation 'qr'", ["qr"]), ("--n: '0'", ["lu", "--n", "0"]), ("--n: 'x'", ["lu", "--n", "8,x"]),
             ("--n: ''", ["lu", "--n", "8,"]), ("--n: '1:2'", ["lu", "--n", "1:2"]), ("empty", ["lu", "--n", "9:2:1"]),
             ("--n: '-4'", ["lu", "--n=-4"]), ("--n: '3000000000'", ["lu", "--n", "3000000000"]),
-            ("f16", ["lu", "--scalar", "f16"]), ("--uplo", ["lu", "--uplo", "both"]), ("--mode", ["lu", "--mode", "x"]),
+            ("f16", ["lu", "--scalar", "f16"]), ("--uplo: 'both' is not one of lower, upper", ["cholesky", "--uplo", "both"]), ("--mode", ["lu", "--mode", "x"]),
             ("--device", ["lu", "--device", "tpu"]), ("--count", ["batch", "--count", "0"]),
             ("--against", ["lu", "--against", "magma"]), ("--kind", ["batch", "--kind", "list"]),
             ("needs --kind ragged", ["batch", "--kind", "strided", "--sizes", "uniform"]),
             ("'many' is not one of fixed, uniform, one-large", ["batch", "--sizes", "many"]),
             ("--n: 10 must be in 5..9 where --sizes 5 is the mean", ["batch", "--sizes", "5", "--n", "10"]),
             ("needs --device cuda", ["lu", "--device", "host", "--against", "cusolver"]),
-            ("--count belongs to bench batch", ["lu", "--count", "3"]),
-            ("--preset belongs to bench batch", ["lu", "--preset", "fixed"]),
+            ("bench lu has no option --count: it belongs to bench batch", ["lu", "--count", "3"]),
+            ("lu has no option --preset: it belongs to bench batch", ["lu", "--preset", "fixed"]),
             ("--preset: 'x' is not one of fixed", ["batch", "--preset", "x"]),
             ("--n and --preset exclude each other", ["batch", "--preset", "fixed", "--n", "3"]),
-            ("--rhs belongs to bench solve", ["lu", "--rhs", "3"]), ("--energy", ["lu", "--energy", "-1"]),
+            ("--rhs: it belongs to bench solve, batch and sparse", ["lu", "--rhs", "3"]), ("--energy", ["lu", "--energy", "-1"]),
             ("--wrong", ["lu", "--wrong"]), ("'x' is not one of auto, native, hybrid", ["lu", "--mode", "x"]),
             ("'x' is not one of auto, native, native-left", ["cholesky", "--mode", "auto,x"]),
             ("'' is not one of", ["cholesky", "--mode", "auto,"]), ("named twice", ["cholesky", "--mode", "host,host"]),
             ("'persistent' needs --device cuda", ["cholesky", "--device", "host", "--mode", "persistent"]),
             ("'cusolver' needs --device cuda", ["cholesky", "--device", "host", "--mode", "cusolver"]),
-            ("all", ["lu", "--mode", "all"]), ("--mode", ["update", "--mode", "native"]),
+            ("all", ["lu", "--mode", "all"]), ("update has no option --mode", ["update", "--mode", "native"]),
             ("--nb: '0'", ["update", "--nb", "0"]),
             ("--nb: 64 leaves no update", ["update", "--n", "64", "--nb", "64"]),
             ("--looking: 'up'", ["update", "--looking", "up"]), ("--leaf: 'x'", ["tile", "--leaf", "x"]),
-            ("--nb belongs to bench update", ["tile", "--nb", "8"]),
-            ("--leaf belongs to bench tile", ["update", "--leaf", "8"]),
-            ("--each belongs to bench update", ["cholesky", "--each"]),
-            ("must be none", ["tile", "--against", "lapack"]), ("must be none", ["value", "--against", "lapack"]),
-            ("--form: 'x'", ["tile", "--form", "x"]), ("--ib belongs to bench tile", ["update", "--ib", "8"]),
-            ("--method solve belongs to bench batch", ["inverse", "--method", "solve"]),
-            ("--rhs belongs to bench solve", ["batch", "--rhs", "3"]),
+            ("--nb: it belongs to bench update", ["tile", "--nb", "8"]),
+            ("--leaf: it belongs to bench tile", ["update", "--leaf", "8"]),
+            ("--each: it belongs to bench update", ["cholesky", "--each"]),
+            ("tile has no option --against", ["tile", "--against", "lapack"]),
+            ("value has no option --tuning", ["value", "--tuning", "nb=8"]),
+            ("--form: 'x'", ["tile", "--form", "x"]), ("--ib: it belongs to bench tile", ["update", "--ib", "8"]),
+            ("'solve' is not one of cholesky, lu", ["inverse", "--method", "solve"]),
+            ("--rhs: bench batch has right-hand sides with --method solve", ["batch", "--rhs", "3"]),
+            ("--method lu has no triangle", ["solve", "--method", "lu", "--uplo", "upper"]),
+            ("takes one number of right-hand sides, not 1,2", ["sparse", "--rhs", "1,2"]),
+            ("bench has no option --n: it comes after the operation", ["--n", "4", "lu"]),
         ]:
             with self.subTest(arguments=arguments):
                 self.assertEqual(self.fail_with(2, message, "bench", *arguments).stdout, "")
+
+    def test_each_operation_shows_the_options_that_count_for_it(self):
+        everywhere = "device help json scalar seconds seed"
+        for op, own in [("cholesky", "against energy mode n tuning uplo"), ("lu", "against energy mode n tuning"),
+                        ("solve", "against energy method n rhs tuning uplo"),
+                        ("inverse", "against energy method n tuning uplo"),
+                        ("batch", "against count energy kind method n preset rhs sizes tuning uplo"),
+                        ("sparse", "against matrix ordering rhs tuning"), ("value", "energy n uplo"),
+                        ("update", "each energy looking n nb tuning uplo"),
+                        ("tile", "energy form ib leaf n tuning uplo")]:
+            with self.subTest(op=op):
+                text = self.succeed("bench", op, "--help")
+                self.assertEqual(sorted(re.findall(r"(?m)^  (?:-h,)?--(\w+)", text)), sorted((everywhere + " " + own).split()))
+                self.assertIn("  " + op + " ", self.succeed("bench", "--help"))
 
     def test_tuning_reaches_the_library(self):
         arguments = ["bench", "cholesky", *QUICK, "--scalar", self.scalar, "--n", "20", "--against", "none"]

@@ -91,8 +91,31 @@ class CommandLine(ProgramTest):
                           ["solve", "A.mtx", "--method", "qr"], ["solve", "A.mtx", "--device", "tpu"],
                           ["solve", "A.mtx", "b.mtx"], ["solve", "A.mtx", "-o"], ["demo", "--device", "tpu"]]:
             with self.subTest(arguments=arguments):
-                done = self.fail_with(2, "Run trifactor --help", *arguments)
+                done = self.fail_with(2, "", *arguments)
+                self.assertRegex(done.stderr, r"\nRun trifactor (info |solve |demo )?--help for the usage\.\n$")
                 self.assertEqual(done.stdout, "")
+
+    def test_misspelt_words_get_a_suggestion(self):
+        for message, arguments in [
+            ("has no command 'slove'; did you mean solve?", ["slove", "A.mtx", "--rhs", "b.mtx"]),
+            ("did you mean generate?", ["genrate"]), ("did you mean analyze?", ["analyse", "A.mtx"]),
+            ("did you mean analyze?", ["an"]),
+            ("solve has no option --rsh; did you mean --rhs?", ["solve", "A.mtx", "--rsh", "b.mtx"]),
+            ("solve has no option --rsh; did you mean --rhs?", ["solve", "A.mtx", "--rsh=b.mtx"]),
+            ("solve has no option --out; did you mean --output?", ["solve", "A.mtx", "--out", "x.mtx"]),
+            ("did you mean --version?", ["--vesrion"]),
+            ("bench has no operation 'choleksy'; did you mean cholesky?", ["bench", "choleksy"]),
+            ("bench lu has no option --secodns; did you mean --seconds?", ["bench", "lu", "--secodns", "1"]),
+            ("trifactor has no option --json: it comes after the command", ["--json", "info"]),
+        ]:
+            with self.subTest(arguments=arguments):
+                self.assertEqual(self.fail_with(2, message, *arguments).stdout, "")
+
+    def test_a_word_that_is_near_to_none_gets_the_list(self):
+        for arguments in [["x"], ["help"], ["decompose"], ["s" * 100000]]:
+            done = self.fail_with(2, "there are info, solve, bench, ", *arguments)
+            self.assertNotIn("did you mean", done.stderr)
+        self.assertNotIn("did you mean", self.fail_with(2, "", "solve", "A.mtx", "--quite-other").stderr)
 
 
 if __name__ == "__main__":

@@ -69,6 +69,24 @@ class Generate(SparseTest):
         self.assertEqual(first.keys(), other.keys())
         self.assertNotEqual(first, other)
 
+    def test_json(self):
+        (told,) = self.succeed_json("generate", "band:9:2", "--seed", "3", "-o", "A.mtx")
+        self.assertEqual(" ".join(told), "matrix family rows columns entries seed file seconds write_seconds bytes commit")
+        self.assertEqual((told["matrix"], told["family"], told["rows"], told["columns"]), ("band:9:2", "band", 9, 9))
+        self.assertEqual((told["entries"], told["seed"], told["file"]), (9 + 8 + 7, 3, "A.mtx"))
+        self.assertEqual(told["bytes"], os.path.getsize(self.path("A.mtx")))
+        self.assertLessEqual(told["write_seconds"], told["seconds"])
+        self.assertEqual(read_triangle(self.read("A.mtx"))[0], 9)
+
+    def test_a_misspelt_family(self):
+        meant = "did you mean poisson3d:4?"
+        self.fail_with(2, meant, "generate", "poison3d:4", "-o", "A.mtx")
+        self.fail_with(2, meant, "analyze", "poisson3D:4")
+        self.fail_with(2, meant, "bench", "sparse", "--matrix", "posison3d:4")
+        self.assertNotIn("did you mean", self.fail_with(2, "no such family", "generate", "cube:3", "-o", "A.mtx").stderr)
+        self.write("poison3d:4", "%%MatrixMarket matrix coordinate real symmetric\n1 1 1\n1 1 2\n")
+        self.assertIn("1 x 1", self.succeed("analyze", "poison3d:4"))
+
     def test_errors(self):
         for word, message in [
             ("cube:3", "there is no such family of matrices; there are poisson2d, "),
@@ -245,10 +263,10 @@ class Bench(SparseTest):
                 self.assertGreater(row["ratio"], 0)
 
     def test_errors(self):
-        self.fail_with(2, "--n does not belong to bench sparse", "bench", "sparse", "--n", "5")
-        self.fail_with(2, "--matrix belongs to bench sparse", "bench", "lu", "--matrix", "arrow:3")
+        self.fail_with(2, "bench sparse has no option --n: it belongs to bench cholesky, ", "bench", "sparse", "--n", "5")
+        self.fail_with(2, "--matrix: it belongs to bench sparse", "bench", "lu", "--matrix", "arrow:3")
         self.fail_with(2, "is not one of cholmod", "bench", "sparse", "--against", "lapack")
-        self.fail_with(2, "belongs to bench sparse", "bench", "lu", "--against", "cholmod")
+        self.fail_with(2, "'cholmod' is not one of lapack", "bench", "lu", "--against", "cholmod")
 
 
 if __name__ == "__main__":

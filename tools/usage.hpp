@@ -1,0 +1,27 @@
+// What is said about words that the program does not know.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Error;
+}  // namespace CLI
+
+namespace program {
+
+/// The known word that a misspelt one most likely stands for: the fewest letters typed wrong, left out, added or
+/// exchanged with a neighbour; one that it is the beginning of counts as one letter away. Empty where none is near.
+std::string closest(const std::string& word, const std::vector<std::string>& known);
+
+/// "; did you mean solve?", or nothing.
+std::string did_you_mean(const std::string& word);
+
+/// "a", "a and b", "a, b and c"
+std::string listed(const std::vector<std::string>& words);
+
+/// A command line that cannot be read, in the user's words, and where its usage is told.
+std::string usage_message(const CLI::App&, const CLI::Error&);
+
+}  // namespace program
