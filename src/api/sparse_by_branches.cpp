@@ -1,6 +1,7 @@
 // SparseCholesky on the host's own routines: memory and permutations around them.
 #include <api/sparse_numeric.hpp>
 #include <core/path.hpp>
+#include <host/blas_memory.hpp>
 #include <host/sparse.hpp>
 
 #include <algorithm>
@@ -31,15 +32,18 @@ class ByBranches final : public SparseNumeric<T> {
     factor_ = Buffer<T>(queue_, plan_.factor_entries);
     updates_ = Buffer<T>(queue_, schedule_.work_entries);
     vectors_ = Buffer<T>(queue_, vector_entries(1));
+    blas_callers();
   }
 
   index_t factor(const T* values, Real<T> shift) override {
     core::set_path("branches");
+    const auto callers = blas_callers();
     return host::sparse_factor(data(), values, shift, updates_.data());
   }
 
   void solve(MatrixView<T> B, SparsePart part) override {
     const bool all = part == SparsePart::All;
+    const auto callers = blas_callers();
     for (index_t done = 0; done < B.cols; done += tuning_.at_once) {
       const auto some = B.block(0, done, plan_.n, std::min(tuning_.at_once, B.cols - done));
       const index_t k = some.cols;
@@ -54,6 +58,7 @@ class ByBranches final : public SparseNumeric<T> {
 
   typename SparseNumeric<T>::Refined refine(const T* values, Real<T> shift, MatrixView<T> column) override {
     const index_t n = plan_.n;
+    const auto callers = blas_callers();
     Buffer<T> b(n), x(n), best(n);
     Buffer<Real<T>> size(n);
     T* r = vectors_for(1);
@@ -85,6 +90,7 @@ class ByBranches final : public SparseNumeric<T> {
   void copy_factor(T* out) override { std::copy_n(factor_.data(), factor_.size(), out); }
 
  private:
+  host::BlasCallers blas_callers() const { return {queue_->host.threads(), schedule_.threads}; }
   host::SparseData<T> data() const { return {plan_, schedule_, tuning_, factor_.data()}; }
 
   index_t vector_entries(index_t k) const { return plan_.n * k + host::sparse_solve_scratch(schedule_, plan_.n, k); }

@@ -1,6 +1,7 @@
 // HostEngine: Cholesky and LU of whole items and of tiles.
 #include <core/path.hpp>
 #include <host/blas.hpp>
+#include <host/blas_memory.hpp>
 #include <host/engine.hpp>
 #include <host/interleaved.hpp>
 #include <host/threads.hpp>
@@ -110,6 +111,7 @@ bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
     while (large < items && A.item(order.data()[large]).rows > small) ++large;
   }
   const index_t jobs = large + ceil_div(items - large, group_size);
+  const BlasCallers callers(threads_, large);
   ThreadScope scope(threads_, true);
 #pragma omp parallel
   {
@@ -138,6 +140,7 @@ template <class T>
 void HostEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   if (arena_.planning()) return;
   const Traced traced(*this, "cholesky_tile", A.rows, A.cols);
+  const BlasCallers callers(threads_, A.rows > tile_order ? A.count : 0);
   for_items(threads_, A.count, info, [&](index_t b) {
     const int k = cholesky_item(A.item(b), A.is_flipped);
     if (k != 0) info[b] = int(first) + k;
@@ -153,6 +156,7 @@ bool HostEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTun
   set_path("lapack");
   reset_info(A, false, info);
   const Traced traced(*this, "lu_whole", A.rows, A.cols);
+  const BlasCallers callers(threads_, A.count == 1 || min(A.rows, A.cols) > tile_order ? A.count : 0);
   for_items(threads_, A.count, info, [&](index_t b) {
     const auto a = A.item(b);
     if (a.rows == 0 || a.cols == 0) return;
@@ -165,6 +169,7 @@ bool HostEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTun
 template <class T>
 void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
   if (arena_.planning()) return;
+  const BlasCallers callers(threads_, min(A.rows, A.cols) > tile_order ? A.count : 0);
   ThreadScope scope(threads_, A.count > 1);
 #pragma omp parallel for schedule(dynamic) if (A.count > 1)
   for (index_t b = 0; b < A.count; ++b) {

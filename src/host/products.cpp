@@ -1,6 +1,7 @@
 // HostEngine: triangular solves and products.
 #include <core/blas_form.hpp>
 #include <host/blas.hpp>
+#include <host/blas_memory.hpp>
 #include <host/engine.hpp>
 #include <host/threads.hpp>
 #include <tile/trsm.hpp>
@@ -18,6 +19,7 @@ void HostEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   if (arena_.planning()) return;
   const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
   const TrsmForm form = trsm_form(shape, A, B);
+  const BlasCallers callers(threads_, B.count);
   for_items(threads_, B.count, info, [&](index_t b) {
     const auto a = A.items.item(b);
     const auto x = B.item(b);
@@ -35,6 +37,7 @@ void HostEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   if (arena_.planning()) return;
   const Traced traced(*this, "gemm", C.rows, C.cols, A.items.cols);
   const GemmForm form = gemm_form(A, B, C);
+  const BlasCallers callers(threads_, C.count);
   for_items(threads_, C.count, info, [&](index_t item) {
     const auto a = A.items.item(item), b = B.items.item(item);
     const auto c = C.item(item);
@@ -55,6 +58,7 @@ template <class T>
 void HostEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   if (arena_.planning()) return;
   const Traced traced(*this, "herk", C.rows, C.cols, A.cols);
+  const BlasCallers callers(threads_, C.count);
   for_items(threads_, C.count, info, [&](index_t b) {
     const auto a = A.item(b);
     const auto c = C.item(b);
