@@ -1,6 +1,7 @@
 // trifactor bench: measures row after row.
 #include "bench.hpp"
 
+#include "device.hpp"
 #include "failure.hpp"
 #include "residual.hpp"
 #include "scalars.hpp"
@@ -67,6 +68,7 @@ void print_crossover(const std::string& scalar, const std::vector<Row>& rows) {
 }  // namespace
 
 void run_bench(BenchOptions o) {
+  require_device(o.device);
   Bench bench{
       .options = o, .queue = o.device == "cuda" ? Queue::cuda() : Queue::host(), .machine = {}, .copy_rate = {}};
   bench.machine = machine_name(bench.queue);

@@ -1,5 +1,6 @@
 // trifactor demo: three systems, factored and solved on what is there.
 #include "commands.hpp"
+#include "device.hpp"
 #include "failure.hpp"
 #include "flops.hpp"
 #include "random_matrix.hpp"
@@ -156,6 +157,7 @@ class Demo {
 }  // namespace
 
 void demo(const std::string& device) {
+  require_device(device);
   std::string gpu;
   for (const auto& d : trifactor::devices()) {
     if (d.number < 0 && device == "host") fmt::print("{}, {} threads, {}\n", d.name, d.cores, trifactor::blas());

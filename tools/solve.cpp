@@ -1,5 +1,6 @@
 // trifactor solve: one system from Matrix Market files.
 #include "commands.hpp"
+#include "device.hpp"
 #include "failure.hpp"
 #include "matrix_market.hpp"
 #include "memory.hpp"
@@ -407,6 +408,7 @@ void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const Matri
 }  // namespace
 
 void solve(const SolveOptions& o) {
+  require_device(o.device);
   check_output(o);
   const MatrixMarketFile A(o.matrix);
   if (A.header().rows != A.header().cols)

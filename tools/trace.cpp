@@ -1,6 +1,7 @@
 // trifactor trace: the timeline of one factorization, a track for each lane, in the trace-event format of Chrome, which
 // Perfetto opens.
 #include "commands.hpp"
+#include "device.hpp"
 #include "failure.hpp"
 #include "memory.hpp"
 #include "random_matrix.hpp"
@@ -189,6 +190,7 @@ std::vector<Operation> record_cholesky(const TraceOptions& o, Queue& q) {
 }  // namespace
 
 void trace(TraceOptions o) {
+  require_device(o.device);
   if (o.device.empty()) o.device = trifactor::why_no_cuda().empty() ? "cuda" : "host";
   Queue q = o.device == "cuda" ? Queue::cuda() : Queue::host();
   std::string machine = "unknown";

@@ -18,7 +18,8 @@ struct DeviceInfo {
 
 /// The host first, then every CUDA device that can be used.
 TRIFACTOR_API std::vector<DeviceInfo> devices();
-/// Why there is no CUDA device: "built without CUDA", the driver's own words; empty when there is one.
+/// Why no CUDA device can be used, such as "no NVIDIA GPU was found on this machine (the driver is not loaded)"; also that
+/// the library was built without CUDA, or that the driver is missing or too old. Empty where there is a device.
 TRIFACTOR_API std::string why_no_cuda();
 /// "OpenBLAS 0.3.21 ..., 2 threads".
 TRIFACTOR_API std::string blas();

@@ -1,5 +1,6 @@
 // What the library found on this machine.
 #include <api/queue_state.hpp>
+#include <core/no_device.hpp>
 #include <trifactor/info.hpp>
 
 #include <fstream>
@@ -49,7 +50,7 @@ std::vector<DeviceInfo> devices() {
 #if TRIFACTOR_HAS_CUDA
 std::string why_no_cuda() { return cuda::why_no_device(); }
 #else
-std::string why_no_cuda() { return "built without CUDA"; }
+std::string why_no_cuda() { return core::built_without_cuda; }
 #endif
 
 std::string blas() { return host::blas_name() + ", " + std::to_string(host::HostEngine(0).threads()) + " threads"; }

@@ -1,6 +1,7 @@
 // Queue, its memory, and copies between queues.
 #include <api/check.hpp>
 #include <api/queue_state.hpp>
+#include <core/no_device.hpp>
 
 #include <chrono>
 #include <cstring>
@@ -21,7 +22,7 @@ std::shared_ptr<QueueState> cuda_state(void* stream, bool borrowed, int device) 
 }
 #else
 std::shared_ptr<QueueState> cuda_state(void*, bool, int) {
-  throw DeviceFault("no CUDA device: this library was built without CUDA");
+  throw DeviceFault(core::built_without_cuda);
 }
 #endif
 

@@ -1,9 +1,14 @@
 // CudaEngine: lanes, memory, and the operations that are one kernel.
 #include <cuda/engine.hpp>
 
+#include <core/no_device.hpp>
 #include <core/path.hpp>
 #include <cuda/cublas.hpp>
 #include <cuda/kernels.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 namespace trifactor::cuda {
 
@@ -54,8 +59,9 @@ std::string architecture_of(int device) {
 }
 
 int checked_device(int device) {
+  if (const std::string why = why_no_device(); !why.empty()) throw DeviceFault(why);
   int count = 0;
-  check(cudaGetDeviceCount(&count), "no CUDA device");
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
   if (device < 0 || device >= count)
     throw DeviceFault("no CUDA device " + std::to_string(device) + ": this machine has " + std::to_string(count));
   return device;
@@ -66,11 +72,20 @@ int checked_device(int device) {
 std::string why_no_device() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) {
-    cudaGetLastError();
-    return cudaGetErrorString(status);
-  }
-  return count > 0 ? "" : "the driver lists no device";
+  if (status == cudaSuccess && count > 0) return "";
+  cudaGetLastError();
+  using Failure = core::DeviceSearch::Failure;
+  core::DeviceSearch search;
+  search.failure = status == cudaErrorInsufficientDriver                       ? Failure::OldDriver
+                   : status == cudaSuccess || status == cudaErrorNoDevice ? Failure::NoDevice
+                                                                          : Failure::Other;
+  if (cudaDriverGetVersion(&search.driver_version) != cudaSuccess) cudaGetLastError();
+  if (cudaRuntimeGetVersion(&search.runtime_version) != cudaSuccess) cudaGetLastError();
+  std::error_code ignored;
+  search.module_loaded = std::filesystem::exists("/proc/driver/nvidia/version", ignored);
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) search.visible_devices = visible;
+  search.error = cudaGetErrorString(status);
+  return explain(search);
 }
 
 std::vector<DeviceInfo> devices() {

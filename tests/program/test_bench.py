@@ -388,7 +388,7 @@ class Usage(BenchTest):
 class Cuda(BenchTest):
     def test_rows_on_the_gpu(self):
         if not program.has_gpu():
-            self.fail_with(3, "", "bench", "cholesky", "--device", "cuda", "--n", "10", "--against", "none")
+            self.fail_with(3, program.why_no_gpu(), "bench", "cholesky", "--device", "cuda", "--n", "10", "--against", "none")
             self.skipTest("no GPU")
         for op, arguments in [("cholesky", []), ("lu", []), ("solve", ["--rhs", "5"]),
                               ("solve", ["--method", "lu"]), ("batch", ["--count", "20"])]:

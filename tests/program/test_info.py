@@ -35,6 +35,13 @@ class Info(ProgramTest):
         if info["why_no_cuda"]:
             self.assertIn(info["why_no_cuda"], text)
 
+    def test_a_missing_gpu_is_told_in_the_users_words(self):
+        why = program.info()["why_no_cuda"]
+        if why is None:
+            self.skipTest("there is a GPU")
+        self.assertRegex(why, "NVIDIA (GPU|driver)|^trifactor was built without CUDA$")
+        self.assertNotRegex(why, "cudaError|insufficient")
+
     def test_a_tuning_file_comes_first_and_is_named(self):
         self.write("mine.txt", "# mine\nhost cholesky any n<=10 : nb=4   # a guess\n")
         environment = dict(os.environ, TRIFACTOR_TUNING=self.path("mine.txt"))
@@ -71,7 +78,7 @@ class Demo(ProgramTest):
 
     def test_on_the_gpu(self):
         if not program.has_gpu():
-            self.fail_with(3, "", "demo", "--device", "cuda")
+            self.fail_with(3, program.why_no_gpu(), "demo", "--device", "cuda")
             self.skipTest("no GPU")
         self.check_table(self.succeed("demo", "--device", "cuda"), "cuda")
 

@@ -320,7 +320,7 @@ class Resources(SolveTest):
         self.write_matrix("A.mtx", HERMITIAN, field="complex")
         self.write_matrix("G.mtx", COMPLEX, field="complex")
         if not program.has_gpu():
-            self.fail_with(3, "", "solve", "A.mtx", "--device", "cuda")
+            self.fail_with(3, program.why_no_gpu(), "solve", "A.mtx", "--device", "cuda")
             return
         for name, method in [("A.mtx", "cholesky"), ("G.mtx", "lu")]:
             printed, X = self.solution(name, "--device", "cuda")

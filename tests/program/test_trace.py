@@ -95,7 +95,7 @@ class Usage(TraceTest):
 class Cuda(TraceTest):
     def test_the_side_lane_works_beside_the_main_lane(self):
         if not program.has_gpu():
-            self.fail_with(3, "", "trace", "cholesky", "--device", "cuda", "--n", "10")
+            self.fail_with(3, program.why_no_gpu(), "trace", "cholesky", "--device", "cuda", "--n", "10")
             self.skipTest("no GPU")
         for looking in ["left", "right"]:
             tuning = "whole=0 persistent=0 nb=256 leaf=256 looking=" + looking

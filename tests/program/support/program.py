@@ -37,6 +37,11 @@ def has_gpu():
     return any(device["number"] is not None for device in info()["devices"])
 
 
+def why_no_gpu():
+    """What --device cuda is answered where there is no GPU."""
+    return info()["why_no_cuda"] + "; run without --device cuda"
+
+
 def has_address_sanitizer():
     with open(PROGRAM, "rb") as file:
         return b"__asan_init" in file.read()

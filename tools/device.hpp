@@ -1,0 +1,18 @@
+// Where work runs.
+#pragma once
+
+#include <trifactor/error.hpp>
+#include <trifactor/info.hpp>
+
+#include <string>
+
+namespace program {
+
+/// Throws DeviceFault where --device cuda was given and no GPU can be used: why, and what to do.
+inline void require_device(const std::string& device) {
+  if (device != "cuda") return;
+  if (const std::string why = trifactor::why_no_cuda(); !why.empty())
+    throw trifactor::DeviceFault(why + "; run without --device cuda");
+}
+
+}  // namespace program
