@@ -63,7 +63,8 @@ std::vector<Phase> phases_of(const SparsePlan& plan, const SparseMatrix<T>& A) {
       return double(trifactor::SparseCholesky<T>::memory(queue, plan).total());
     };
     const double on_host = plan_bytes + taken_on(trifactor::Queue::host());
-    phases.push_back({"factor", "plan, factor, lists and the update matrices alive at once, with all threads", on_host});
+    phases.push_back(
+        {"factor", "plan, factor, lists and the update matrices alive at once, with all threads", on_host});
     phases.push_back({"solve", "the same and one right-hand side", on_host + double(A.n) * sizeof(T)});
     if (trifactor::why_no_cuda().empty())
       phases.push_back({"cuda", "of a device: factor, lists and update matrices", taken_on(trifactor::Queue::cuda())});
@@ -85,6 +86,7 @@ template <class T>
 void print_text(const AnalyzeOptions& o, const SparsePlan& plan, const SparseMatrix<T>& A, double seconds) {
   const auto line = [](const char* label, const std::string& text) { fmt::print("{:<10}{}\n", label, text); };
   line("matrix", fmt::format("{}: {} x {}, {} entries of the lower triangle", o.matrix, A.n, A.n, A.entries()));
+  if (A.evened) line("symmetry", A.evened.text());
   line("ordering", fmt::format("{}{}", name_of(plan.ordering()), o.ordering == "auto" ? ", chosen" : ", as asked"));
   if (!plan.note().empty()) line("", plan.note());
   line("fill",
@@ -158,6 +160,8 @@ void print_json(const AnalyzeOptions& o, const SparsePlan& plan, const SparseMat
   const ordered_json all = {{"matrix", o.matrix},
                             {"n", A.n},
                             {"entries", A.entries()},
+                            {"evened_pairs", A.evened.pairs},
+                            {"evened_diagonals", A.evened.diagonals},
                             {"ordering", name_of(plan.ordering())},
                             {"note", plan.note()},
                             {"factor_nonzeros", plan.factor_nonzeros()},

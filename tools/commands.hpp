@@ -17,8 +17,9 @@ void info(bool json);
 
 struct SolveOptions {
   std::string matrix, rhs, output;
-  std::string method = "auto", device = "auto";
-  bool json = false;
+  std::string method = "auto", device = "auto", ordering;  // ordering: empty where none was asked for
+  double shift = 0;
+  bool refine = false, json = false;
 };
 void solve(const SolveOptions&);
 

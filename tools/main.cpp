@@ -39,6 +39,12 @@ void add_solve(CLI::App& app, SolveOptions& o) {
   command->add_option("--device", o.device, "where to factor and solve")
       ->check(CLI::IsMember({"auto", "host", "cuda"}))
       ->capture_default_str();
+  command
+      ->add_option("--ordering", o.ordering,
+                   "of the sparse solver: auto, metis (nested dissection), amd (minimum degree) or natural [auto]")
+      ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}));
+  command->add_option("--shift", o.shift, "solve with A + SHIFT I")->capture_default_str();
+  command->add_flag("--refine", o.refine, "iterative refinement by the sparse solver");
   command->add_option("-o,--output", o.output, "write the solution as a Matrix Market array file");
   command->add_flag("--json", o.json, "print one JSON object");
   command->callback([&] { solve(o); });

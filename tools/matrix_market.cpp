@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -119,10 +120,14 @@ T read_value(LineReader& in, Field field) {
   return T(re);
 }
 
+/// An imaginary part on the diagonal of a hermitian matrix is dropped where it is rounding.
 template <class T>
-void check_diagonal(const LineReader& in, Symmetry symmetry, index_t row, T value) {
-  if (symmetry == Symmetry::Hermitian && std::imag(value) != 0)
-    in.reject(fmt::format("diagonal entry {} of a hermitian matrix is not real", row + 1));
+void check_diagonal(const LineReader& in, Symmetry symmetry, index_t row, T& value, Asymmetry& evened) {
+  if (symmetry == Symmetry::Hermitian && !make_real(value, evened))
+    in.reject(
+        fmt::format("diagonal entry {} of a hermitian matrix is not real: its imaginary part is {:g}, more than {:.2g} "
+                    "times its modulus",
+                    row + 1, std::imag(value), trifactor::hermitian_tolerance<T> / 2));
   if (symmetry == Symmetry::SkewSymmetric && value != T(0))
     in.reject(fmt::format("diagonal entry {} of a skew-symmetric matrix is not zero", row + 1));
 }
@@ -135,23 +140,23 @@ index_t read_index(LineReader& in, const char* what, index_t size) {
 
 /// Calls take(i, j, value) for every entry that the file stores.
 template <class T, class Take>
-void read_coordinates(LineReader& in, const Header& h, const Take& take) {
+void read_coordinates(LineReader& in, const Header& h, Asymmetry& evened, const Take& take) {
   const bool general = h.symmetry == Symmetry::General;
   for (index_t k = 0; k < h.entries; ++k) {
     if (!in.next_line()) reject_short(in, h.entries, k);
     const index_t i = read_index(in, "the row", h.rows), j = read_index(in, "the column", h.cols);
-    const T value = read_value<T>(in, h.field);
+    T value = read_value<T>(in, h.field);
     in.end_line();
     if (!general && i < j)
       in.reject(fmt::format("entry ({}, {}) lies above the diagonal, but a {} file holds the lower triangle", i + 1,
                             j + 1, symmetries[std::size_t(h.symmetry)]));
-    if (i == j) check_diagonal(in, h.symmetry, i, value);
+    if (i == j) check_diagonal(in, h.symmetry, i, value, evened);
     take(i, j, value);
   }
 }
 
 template <class T>
-void read_array(LineReader& in, const Header& h, MatrixView<T> A) {
+void read_array(LineReader& in, const Header& h, MatrixView<T> A, Asymmetry& evened) {
   index_t k = 0;
   for (index_t j = 0; j < h.cols; ++j) {
     const index_t first = h.symmetry == Symmetry::General ? 0 : h.symmetry == Symmetry::SkewSymmetric ? j + 1 : j;
@@ -159,7 +164,7 @@ void read_array(LineReader& in, const Header& h, MatrixView<T> A) {
       if (!in.next_line()) reject_short(in, h.entries, k);
       A(i, j) = read_value<T>(in, h.field);
       in.end_line();
-      if (i == j) check_diagonal(in, h.symmetry, i, A(i, j));
+      if (i == j) check_diagonal(in, h.symmetry, i, A(i, j), evened);
     }
   }
 }
@@ -225,10 +230,15 @@ SparseMatrix<T> compressed(Triplets<T> entries, index_t n) {
   return A;
 }
 
-/// The first place in which `lower` is not the conjugate of `mirror`, which holds the mirror images of what lies above
-/// the diagonal; entries that are not stored are zero.
+/// Makes `lower` the mean of itself and of `mirror`, which holds the mirror images of what lies above the diagonal;
+/// entries that are not stored are zero. Returns the first place in which the two differ by more than rounding.
 template <class T>
-std::optional<Place> find_unmatched(const SparseMatrix<T>& lower, const SparseMatrix<T>& mirror) {
+std::optional<Place> even_out(SparseMatrix<T>& lower, const SparseMatrix<T>& mirror) {
+  std::vector<double> root(std::size_t(lower.n), 0);  // of the moduli on the diagonal
+  for (std::size_t j = 0; j < root.size(); ++j)
+    if (const auto k = std::size_t(lower.start[j]); lower.start[j] < lower.start[j + 1] && lower.row[k] == index_t(j))
+      root[j] = std::sqrt(std::abs(lower.value[k]));
+  Triplets<T> missing;
   for (index_t j = 0; j < lower.n; ++j) {
     index_t p = lower.start[std::size_t(j)], q = mirror.start[std::size_t(j)];
     const index_t p_end = lower.start[std::size_t(j + 1)], q_end = mirror.start[std::size_t(j + 1)];
@@ -236,10 +246,29 @@ std::optional<Place> find_unmatched(const SparseMatrix<T>& lower, const SparseMa
       const index_t row_p = p < p_end ? lower.row[std::size_t(p)] : lower.n;
       const index_t row_q = q < q_end ? mirror.row[std::size_t(q)] : lower.n;
       const index_t i = std::min(row_p, row_q);
-      const T a = row_p == i ? lower.value[std::size_t(p++)] : T(0);
-      const T b = row_q == i ? mirror.value[std::size_t(q++)] : i == j ? a : T(0);
-      if (!same(a, conjugate(b))) return Place{i, j};
+      T* const stored = row_p == i ? &lower.value[std::size_t(p++)] : nullptr;
+      const T a = stored ? *stored : T(0);
+      const T b = conjugate(row_q == i ? mirror.value[std::size_t(q++)] : i == j ? a : T(0));
+      if (!agree(a, b, root[std::size_t(i)], root[std::size_t(j)])) return Place{i, j};
+      if (same(a, b)) continue;
+      if (i == j) {
+        make_real(*stored, lower.evened);
+        continue;
+      }
+      lower.evened.add_pair(std::abs(a - b));
+      if (stored)
+        *stored = mean(a, b);
+      else
+        missing.add(i, j, mean(a, b));
     }
+  }
+  if (!missing.row.empty()) {
+    for (index_t j = 0; j < lower.n; ++j)
+      for (index_t k = lower.start[std::size_t(j)]; k < lower.start[std::size_t(j + 1)]; ++k)
+        missing.add(lower.row[std::size_t(k)], j, lower.value[std::size_t(k)]);
+    const Asymmetry evened = lower.evened;
+    lower = compressed(std::move(missing), lower.n);
+    lower.evened = evened;
   }
   return std::nullopt;
 }
@@ -263,15 +292,17 @@ MatrixMarketFile::MatrixMarketFile(const std::string& path) : path_(path), file_
 }
 
 template <Scalar T>
-Matrix<T> MatrixMarketFile::dense() const {
+Matrix<T> MatrixMarketFile::dense(Asymmetry* told) const {
   Matrix<T> A(header_.rows, header_.cols);
+  Asymmetry evened;
   LineReader in(path_, file_.text(), body_);
   if (header_.format == Format::Coordinate)
-    read_coordinates<T>(in, header_, [a = A.view()](index_t i, index_t j, T value) { a(i, j) += value; });
+    read_coordinates<T>(in, header_, evened, [a = A.view()](index_t i, index_t j, T value) { a(i, j) += value; });
   else
-    read_array<T>(in, header_, A.view());
+    read_array<T>(in, header_, A.view(), evened);
   expect_end(in, header_);
   mirror(header_.symmetry, A.view());
+  if (told) *told = evened;
   return A;
 }
 
@@ -284,8 +315,9 @@ std::variant<SparseMatrix<T>, Place> MatrixMarketFile::sparse() const {
     refuse_size(fmt::format("reading this {} x {} matrix takes {} of memory, but {} are available", n, n,
                             readable_bytes(bytes), readable_bytes(available)));
   Triplets<T> lower, above;
+  Asymmetry evened;
   LineReader in(path_, file_.text(), body_);
-  read_coordinates<T>(in, header_, [&](index_t i, index_t j, T value) {
+  read_coordinates<T>(in, header_, evened, [&](index_t i, index_t j, T value) {
     if (i >= j)
       lower.add(i, j, value);
     else
@@ -293,6 +325,7 @@ std::variant<SparseMatrix<T>, Place> MatrixMarketFile::sparse() const {
   });
   expect_end(in, header_);
   SparseMatrix<T> A = compressed(std::move(lower), n), mirror;
+  A.evened = evened;
   if (header_.symmetry == Symmetry::General)
     mirror = compressed(std::move(above), n);
   else if (trifactor::ComplexScalar<T> || header_.symmetry == Symmetry::SkewSymmetric) {
@@ -301,7 +334,7 @@ std::variant<SparseMatrix<T>, Place> MatrixMarketFile::sparse() const {
   } else {
     return A;
   }
-  if (const auto place = find_unmatched(A, mirror)) return *place;
+  if (const auto place = even_out(A, mirror)) return *place;
   return A;
 }
 
@@ -309,8 +342,8 @@ void MatrixMarketFile::refuse_size(const std::string& rule) const {
   throw InputError(fmt::format("{}:{}: {}", path_, header_.size_line, rule));
 }
 
-template Matrix<double> MatrixMarketFile::dense<double>() const;
-template Matrix<std::complex<double>> MatrixMarketFile::dense<std::complex<double>>() const;
+template Matrix<double> MatrixMarketFile::dense<double>(Asymmetry*) const;
+template Matrix<std::complex<double>> MatrixMarketFile::dense<std::complex<double>>(Asymmetry*) const;
 template std::variant<SparseMatrix<double>, Place> MatrixMarketFile::sparse<double>() const;
 template std::variant<SparseMatrix<std::complex<double>>, Place> MatrixMarketFile::sparse<std::complex<double>>() const;
 

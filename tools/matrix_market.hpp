@@ -49,14 +49,15 @@ class MatrixMarketFile {
   const std::string& path() const noexcept { return path_; }
   const MatrixMarketHeader& header() const noexcept { return header_; }
 
-  /// All entries, both triangles; repeated entries of a coordinate file are summed.
-  /// A complex file needs a complex T.
+  /// All entries, both triangles; repeated entries of a coordinate file are summed. The diagonal of a hermitian file is
+  /// made real, which may be told in `evened`. A complex file needs a complex T.
   template <Scalar T>
-  Matrix<T> dense() const;
+  Matrix<T> dense(Asymmetry* evened = nullptr) const;
 
-  /// The lower triangle of a square coordinate file that is symmetric (hermitian for a complex T) by its values;
-  /// otherwise the first entry below the diagonal or on it, by columns, that is not the conjugate of its mirror image.
-  /// Repeated entries are summed. Throws InputError where memory does not hold it.
+  /// The lower triangle of a square coordinate file that is symmetric (hermitian for a complex T) by its values, up to
+  /// rounding: the mean of an entry and its mirror image. Otherwise the first entry below the diagonal or on it, by
+  /// columns, that is not the conjugate of its mirror image. Repeated entries are summed. Throws InputError where
+  /// memory does not hold it.
   template <Scalar T>
   std::variant<SparseMatrix<T>, Place> sparse() const;
 

@@ -110,18 +110,19 @@ struct Choice {
   std::string why;
 };
 
-/// The method, from the options and the values of A.
+/// The method, from the options and the values of A. A symmetric or hermitian A is evened out.
 template <class T>
-Choice choose_method(const SolveOptions& o, const MatrixMarketFile& file, MatrixView<const T> A) {
+Choice choose_method(const SolveOptions& o, const MatrixMarketFile& file, MatrixView<T> A, Asymmetry& evened) {
   const char* const symmetric = trifactor::ComplexScalar<T> ? "hermitian" : "symmetric";
   if (o.method == "lu") return {false, "as asked"};
-  if (const auto entry = find_asymmetry(A)) {
+  if (const auto entry = find_asymmetry<T>(A)) {
     const auto [i, j] = *entry;
     if (o.method == "cholesky")
       file.refuse_size(fmt::format("Cholesky needs a {} matrix, but entries ({}, {}) and ({}, {}) do not agree",
                                    symmetric, i + 1, j + 1, j + 1, i + 1));
     return {false, fmt::format("A is not {}", symmetric)};
   }
+  even_out(A, evened);
   if (o.method == "cholesky") return {true, "as asked"};
   for (index_t j = 0; j < A.rows; ++j)
     if (!(std::real(A(j, j)) > 0)) return {false, fmt::format("the diagonal of A is not positive at row {}", j + 1)};
@@ -190,11 +191,21 @@ struct Outcome {
   double read = 0, factored = 0, solved = 0;
   Matrix<T> X;
   double residual = 0;
+  Asymmetry evened;
 
   // Of the sparse solver.
   std::optional<double> analyzed;
   std::shared_ptr<const trifactor::SparsePlan> plan;
+  std::optional<trifactor::Refinement<T>> refined;
 };
+
+ordered_json evened_json(const Asymmetry& evened) {
+  if (!evened) return {};
+  return {{"pairs", evened.pairs},
+          {"largest_pair", evened.largest_pair},
+          {"diagonals", evened.diagonals},
+          {"largest_diagonal", evened.largest_diagonal}};
+}
 
 /// Writes the solution and tells the rest.
 template <class T>
@@ -213,6 +224,10 @@ void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Re
   report.line("residual", fmt::format("{:.3g}  |B - A X| / (|A| |X| eps)", done.residual));
   if (error) report.line("error", fmt::format("{:.3g}  largest distance of a component from 1", *error));
 
+  if (done.refined)
+    report.line("refined",
+                fmt::format("{} steps, backward error {:.3g}", done.refined->steps, done.refined->backward_error));
+
   const auto or_null = [](const auto& value) { return value ? ordered_json(*value) : ordered_json(); };
   report.values() = {{"matrix", o.matrix},
                      {"rhs", has_rhs ? ordered_json(o.rhs) : ordered_json()},
@@ -223,6 +238,8 @@ void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Re
                      {"scalar", trifactor::ComplexScalar<T> ? "c64" : "f64"},
                      {"method", done.method},
                      {"why", done.why},
+                     {"shift", o.shift},
+                     {"evened", evened_json(done.evened)},
                      {"not_positive_definite_at", or_null(done.not_positive_definite_at)},
                      {"device", done.device},
                      {"read_seconds", done.read},
@@ -234,10 +251,13 @@ void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Re
                      {"output", o.output.empty() ? ordered_json() : ordered_json(o.output)},
                      {"commit", TRIFACTOR_COMMIT}};
   if (done.plan)
-    report.values().update({{"analyze_seconds", or_null(done.analyzed)},
-                            {"ordering", name_of(done.plan->ordering())},
-                            {"factor_nonzeros", done.plan->factor_nonzeros()},
-                            {"flops", done.plan->flops()}});
+    report.values().update(
+        {{"analyze_seconds", or_null(done.analyzed)},
+         {"ordering", name_of(done.plan->ordering())},
+         {"factor_nonzeros", done.plan->factor_nonzeros()},
+         {"flops", done.plan->flops()},
+         {"refine_steps", done.refined ? ordered_json(done.refined->steps) : ordered_json()},
+         {"backward_error", done.refined ? ordered_json(done.refined->backward_error) : ordered_json()}});
   report.finish();
 }
 
@@ -247,13 +267,14 @@ struct Objection {
   std::optional<index_t> not_positive_definite_at;
 };
 
-/// Whether the sparse solver is asked first. A small matrix is solved as a dense one before an analysis pays.
+/// Whether the sparse solver is asked first. A small matrix is solved as a dense one before an analysis pays, unless
+/// something was asked for that only the sparse solver has.
 bool try_sparse_first(const SolveOptions& o, const MatrixMarketHeader& h) {
   constexpr double least_order = 1000, most_filled = 0.1;
   if (o.method != "auto") return o.method == "sparse";
   const double n = double(h.rows);
-  return h.format == MatrixMarketHeader::Format::Coordinate && n >= least_order &&
-         double(h.entries) < most_filled * n * n;
+  const bool worth_it = n >= least_order && double(h.entries) < most_filled * n * n;
+  return h.format == MatrixMarketHeader::Format::Coordinate && (worth_it || o.refine || !o.ordering.empty());
 }
 
 /// A queue on the device that was asked for; where the choice is free, on a GPU whose memory holds all that is needed
@@ -298,13 +319,19 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
                                      symmetric, place->row + 1, place->column + 1, place->column + 1, place->row + 1));
     return Objection{fmt::format("A is not {}", symmetric), {}};
   }
-  const SparseMatrix<T>& A = std::get<SparseMatrix<T>>(found);
+  SparseMatrix<T>& A = std::get<SparseMatrix<T>>(found);
+  done.evened = A.evened;
+  if (o.shift != 0) shift_diagonal(A, o.shift);
   if (const auto row = find_not_positive(A); row && !asked)
     return Objection{fmt::format("the diagonal of A is not positive at row {}", *row + 1), {}};
   done.why = asked ? "as asked" : fmt::format("A is {} with a positive diagonal, and sparse", symmetric);
   report.line("method", "sparse Cholesky: " + done.why);
+  if (done.evened) report.line("symmetry", done.evened.text());
 
-  done.analyzed = timed_step("analysing", [&] { done.plan = trifactor::analyze(A.pattern()); });
+  done.analyzed = timed_step("analysing", [&] {
+    const auto ordering = ordering_named(o.ordering.empty() ? "auto" : o.ordering);
+    done.plan = trifactor::analyze(A.pattern(), {.ordering = ordering});
+  });
   const trifactor::SparsePlan& plan = *done.plan;
   report.line("plan", fmt::format("{} ordering, {} nonzeros in L, {:.3g} flops, {} fronts in {} levels",
                                   name_of(plan.ordering()), plan.factor_nonzeros(), plan.flops(), plan.fronts(),
@@ -315,11 +342,12 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   const auto memory = trifactor::SparseCholesky<T>::memory(queue, plan);
   require_memory("factoring this matrix", (queue.is_cuda() ? 0 : double(memory.total())) + sides);
   std::optional<trifactor::SparseCholesky<T>> L;
+  std::optional<InQueue<T>> values;
   index_t failed = 0;
   done.factored = timed_step("factoring", [&] {
-    const InQueue<T> values(queue, A.value.data(), A.entries());
+    values.emplace(queue, A.value.data(), A.entries());
     L.emplace(queue, done.plan);
-    failed = L->try_factor(values.values());
+    failed = L->try_factor(values->values());
   });
   if (failed != 0) {
     const std::string why = fmt::format("A is not positive definite: the pivot of row {} is not positive", failed);
@@ -341,7 +369,10 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   done.solved = timed_step("solving", [&] {
     Matrix<T> X(queue, B.rows(), B.cols());
     trifactor::copy<T>(host, std::as_const(B).view(), queue, X.view());
-    L->solve(X.view());
+    if (o.refine)
+      done.refined = L->solve_refined(values->values(), X.view());
+    else
+      L->solve(X.view());
     trifactor::copy<T>(queue, std::as_const(X).view(), host, done.X.view());
   });
   report.line("device", done.device);
@@ -355,17 +386,26 @@ template <class T>
 void solve_dense(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file, Report& report,
                  const Objection& objection) {
   const MatrixMarketHeader& h = A_file.header();
+  for (const auto& [asked, option] : {std::pair{o.refine, "--refine"}, {!o.ordering.empty(), "--ordering"}})
+    if (asked)
+      A_file.refuse_size(fmt::format("{} belongs to the sparse solver, which does not take this matrix: {}", option,
+                                     !objection.why.empty() ? objection.why
+                                     : o.method == "auto"   ? "it is an array"
+                                                            : "--method " + o.method));
   const index_t columns = B_file ? B_file->header().cols : 1;
   const Device wanted = choose_device(o, A_file, double(columns), sizeof(T), objection.why);
   Outcome<T> done;
   Matrix<T> A, B;
   done.read = timed_step("reading", [&] {
-    A = A_file.dense<T>();
+    A = A_file.dense<T>(&done.evened);
+    for (index_t j = 0; j < A.rows() && o.shift != 0; ++j) A(j, j) += T(o.shift);
     B = B_file ? B_file->dense<T>() : row_sums(std::as_const(A).view());
   });
   const MatrixView<const T> a = A.view(), b = B.view();
 
-  const Choice choice = objection.why.empty() ? choose_method(o, A_file, a) : Choice{false, objection.why};
+  const Choice choice =
+      objection.why.empty() ? choose_method(o, A_file, A.view(), done.evened) : Choice{false, objection.why};
+  if (done.evened) report.line("symmetry", done.evened.text());
   report.line("method", fmt::format("{}: {}", choice.cholesky ? "Cholesky" : "LU", choice.why));
   std::optional<Factor<T>> F;
   std::optional<index_t>& failed_at = done.not_positive_definite_at;
@@ -396,6 +436,7 @@ void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const Matri
                                     trifactor::ComplexScalar<T> ? "c64" : "f64"));
   report.line(
       "rhs", B_file ? fmt::format("{}: {} x {}", o.rhs, B_file->header().rows, B_file->header().cols) : "A times ones");
+  if (o.shift != 0) report.line("shift", fmt::format("{:g}: A + {:g} I takes the place of A", o.shift, o.shift));
   Objection objection;
   if (sparse) {
     const auto found = solve_sparse<T>(o, A_file, B_file, report);
@@ -409,6 +450,7 @@ void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const Matri
 
 void solve(const SolveOptions& o) {
   require_device(o.device);
+  if (!std::isfinite(o.shift)) throw InputError(fmt::format("--shift: {} is not a finite number", o.shift));
   check_output(o);
   const MatrixMarketFile A(o.matrix);
   if (A.header().rows != A.header().cols)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace program {
 namespace {
@@ -70,11 +71,28 @@ std::optional<index_t> find_not_positive(const SparseMatrix<T>& A) {
   return std::nullopt;
 }
 
+template <Scalar T>
+void shift_diagonal(SparseMatrix<T>& A, double shift) {
+  SparseMatrix<T> shifted;
+  shifted.n = A.n, shifted.evened = A.evened;
+  shifted.row.reserve(A.row.size() + std::size_t(A.n)), shifted.value.reserve(A.value.size() + std::size_t(A.n));
+  for (index_t j = 0; j < A.n; ++j) {
+    auto k = std::size_t(A.start[std::size_t(j)]);
+    const auto end = std::size_t(A.start[std::size_t(j + 1)]);
+    const bool stored = k < end && A.row[k] == j;  // the diagonal comes first
+    shifted.row.push_back(j), shifted.value.push_back((stored ? A.value[k++] : T(0)) + T(trifactor::real_t<T>(shift)));
+    for (; k < end; ++k) shifted.row.push_back(A.row[k]), shifted.value.push_back(A.value[k]);
+    shifted.start.push_back(index_t(shifted.row.size()));
+  }
+  A = std::move(shifted);
+}
+
 #define INSTANTIATE(T)                                                                              \
   template Matrix<T> product<T>(const SparseMatrix<T>&, MatrixView<const T>);                       \
   template double norm1<T>(const SparseMatrix<T>&);                                                 \
   template double solve_ratio<T>(const SparseMatrix<T>&, MatrixView<const T>, MatrixView<const T>); \
-  template std::optional<index_t> find_not_positive<T>(const SparseMatrix<T>&);
+  template std::optional<index_t> find_not_positive<T>(const SparseMatrix<T>&);                     \
+  template void shift_diagonal<T>(SparseMatrix<T>&, double);
 TRIFACTOR_FOR_EACH_SCALAR(INSTANTIATE)
 #undef INSTANTIATE
 

@@ -1,6 +1,8 @@
 // One triangle of a sparse symmetric or hermitian matrix, and what the program asks of it.
 #pragma once
 
+#include "symmetry.hpp"
+
 #include <trifactor/queue.hpp>
 #include <trifactor/sparse.hpp>
 
@@ -26,6 +28,7 @@ struct SparseMatrix {
   std::vector<index_t> start = {0};  // n + 1, into row and value
   std::vector<index_t> row;
   std::vector<T> value;
+  Asymmetry evened = {};  // what the file held instead
 
   index_t entries() const { return index_t(row.size()); }
   trifactor::Pattern<index_t> pattern() const {
@@ -67,6 +70,10 @@ double solve_ratio(const SparseMatrix<T>& A, MatrixView<const T> X, MatrixView<c
 /// The first row whose diagonal entry is not positive; nothing when all are.
 template <Scalar T>
 std::optional<index_t> find_not_positive(const SparseMatrix<T>& A);
+
+/// A := A + shift I, and every diagonal entry is stored then.
+template <Scalar T>
+void shift_diagonal(SparseMatrix<T>& A, double shift);
 
 /// "coordinate real symmetric" or "coordinate complex hermitian", with as many digits as tell the numbers apart. Like
 /// every output it takes its name when it is complete.

@@ -3,6 +3,7 @@
 
 #include <trifactor/queue.hpp>
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -142,25 +143,43 @@ class TRIFACTOR_API SparsePlan {
 template <SparseIndex I>
 TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<I>&, const AnalyzeOptions& = {});
 
-/// Whether a matrix that is stored in full is symmetric (hermitian) by its values, so that Cholesky may take it: every entry
-/// equals the conjugate of its mirror image, and where that is not stored, zero. Entries of the same place are added up.
-/// The pattern is one that analyze has taken. Host memory.
+/// How far rounding may part a_ij from the conjugate of a_ji, as a multiple of sqrt(|a_ii a_jj|).
+template <Scalar T>
+inline constexpr real_t<T> hermitian_tolerance = 16 * std::numeric_limits<real_t<T>>::epsilon();
+
+/// Whether a matrix that is stored in full is symmetric (hermitian) by its values, so that Cholesky may take it:
+/// |a_ij - conj(a_ji)| is at most tolerance sqrt(|a_ii a_jj|) everywhere, on the diagonal too; what is not stored is zero,
+/// and entries of the same place are added up. Tolerance 0 asks for equality. The pattern is one that analyze has taken.
+/// Host memory. Throws InvalidArgument and OutOfMemory.
 template <Scalar T, SparseIndex I>
-TRIFACTOR_API bool is_hermitian(const Pattern<I>&, std::span<const T> values);
+TRIFACTOR_API bool is_hermitian(const Pattern<I>&, std::span<const T> values,
+                                real_t<T> tolerance = hermitian_tolerance<T>);
+
+/// One triangle of a matrix as compressed columns, counted from 0, rows ascending, the diagonal first where it is stored.
+template <Scalar T>
+struct CompressedColumns {
+  std::vector<index_t> start;  // n + 1
+  std::vector<index_t> index;
+  std::vector<T> values;
+
+  /// To be analysed; a view, valid while this object is.
+  Pattern<index_t> pattern() const {
+    const index_t n = start.empty() ? 0 : index_t(start.size()) - 1;
+    return {.rows = n, .cols = n, .start = start.data(), .index = index.data(), .sorted = true};
+  }
+};
+
+/// The lower triangle of (A + A^H) / 2: of a matrix that is hermitian up to rounding, the hermitian one to factor. It holds
+/// every place that A stores on either side, each once, and a real diagonal. Pattern, memory and errors as of is_hermitian;
+/// of a pattern that stores one triangle, A is that triangle and its mirror image.
+template <Scalar T, SparseIndex I>
+TRIFACTOR_API CompressedColumns<T> hermitian_part(const Pattern<I>&, std::span<const T> values);
 
 // The factorization.
 
 /// Which part of a solve with P A P^T = L L^H is meant: all of A^-1, or one of its four factors P^T L^-H L^-1 P. Between
 /// the parts, row i of B belongs to column i of L.
 enum class SparsePart { All, Permute, Lower, LowerAdjoint, PermuteBack };
-
-/// L as compressed columns, counted from 0, rows ascending and the diagonal first. Zeros that fronts store are in it.
-template <Scalar T>
-struct CompressedColumns {
-  std::vector<index_t> start;  // n + 1
-  std::vector<index_t> index;
-  std::vector<T> values;
-};
 
 /// What refinement came to.
 template <Scalar T>
@@ -218,6 +237,7 @@ class TRIFACTOR_API SparseCholesky {
   real_t<T> log_det() const;
   /// The diagonal of L: entry j belongs to column permutation()[j] of A.
   std::vector<real_t<T>> diagonal() const;
+  /// L, with the zeros that fronts store.
   CompressedColumns<T> lower() const;
 
   const SparsePlan& plan() const noexcept;

@@ -116,45 +116,4 @@ std::shared_ptr<const SparsePlan> analyze(const Pattern<I>& pattern, const Analy
 template TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<std::int32_t>&, const AnalyzeOptions&);
 template TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<std::int64_t>&, const AnalyzeOptions&);
 
-template <Scalar T, SparseIndex I>
-bool is_hermitian(const Pattern<I>& p, std::span<const T> given) {
-  using core::inner_t, core::conj;
-  if (given.size() != std::size_t(p.entries()))
-    throw InvalidArgument("is_hermitian: values.size() = " + std::to_string(given.size()) +
-                          " must equal the entries of the pattern, " + std::to_string(p.entries()));
-  if (p.stored != Stored::Full) return true;  // there is no mirror image that could differ
-  const auto* values = reinterpret_cast<const inner_t<T>*>(given.data());
-  const index_t n = p.rows;
-  // The mirror image: the entries of every column (row) by index, in the order in which they are given.
-  std::vector<index_t> start(n + 1, 0), mirrored(p.entries()), major(p.entries());
-  for (index_t k = 0; k < p.entries(); ++k) ++start[p.index[k] + 1];
-  for (index_t j = 0; j < n; ++j) start[j + 1] += start[j];
-  std::vector<index_t> next(start.begin(), start.end() - 1);
-  for (index_t j = 0; j < n; ++j)
-    for (index_t k = p.start[j]; k < p.start[j + 1]; ++k) major[k] = j, mirrored[next[p.index[k]]++] = k;
-
-  std::vector<inner_t<T>> here(n, inner_t<T>(0)), there(n, inner_t<T>(0));
-  for (index_t j = 0; j < n; ++j) {
-    for (index_t k = p.start[j]; k < p.start[j + 1]; ++k) here[p.index[k]] += values[k];
-    for (index_t k = start[j]; k < start[j + 1]; ++k) there[major[mirrored[k]]] += conj(values[mirrored[k]]);
-    bool same = true;
-    const auto compare = [&](index_t i) {
-      same = same && here[i] == there[i];
-      here[i] = there[i] = inner_t<T>(0);
-    };
-    for (index_t k = p.start[j]; k < p.start[j + 1]; ++k) compare(p.index[k]);
-    for (index_t k = start[j]; k < start[j + 1]; ++k) compare(major[mirrored[k]]);
-    if (!same) return false;
-  }
-  return true;
-}
-
-#define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                          \
-  template TRIFACTOR_API bool is_hermitian<T>(const Pattern<std::int32_t>&, std::span<const T>); \
-  template TRIFACTOR_API bool is_hermitian<T>(const Pattern<std::int64_t>&, std::span<const T>);
-#define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
-TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
-#undef TRIFACTOR_INSTANTIATE_SCALAR
-#undef TRIFACTOR_INSTANTIATE
-
 }  // namespace trifactor

@@ -197,6 +197,86 @@ class Method(SolveTest):
         self.fail_with(1, "row 2", "solve", "A.mtx", "--method", "cholesky")
 
 
+class Rounding(SolveTest):
+    """What is symmetric or hermitian up to rounding, 16 eps sqrt(|a_ii a_jj|), is taken as such."""
+
+    def test_the_mean_of_entries_that_differ_by_rounding(self):
+        eps = 2.0 ** -52
+        for i, j, factor, method in [(0, 1, 1, "cholesky"), (2, 1, 15.9, "cholesky"), (2, 1, 17, "lu"), (1, 0, -15.9, "cholesky")]:
+            with self.subTest(i=i, j=j, factor=factor):
+                rows = [[float(a) for a in row] for row in [[4, 1, 0], [1, 4, 2], [0, 2, 4]]]
+                rows[i][j] += factor * eps * 4
+                self.write_matrix("A.mtx", rows)
+                printed, X = self.solution("A.mtx")
+                self.assertEqual(printed["method"], method)
+                self.assert_close(X, [[1], [1], [1]])
+                if method == "lu":
+                    self.assertIsNone(printed["evened"])
+                    continue
+                self.assertEqual((printed["evened"]["pairs"], printed["evened"]["diagonals"]), (1, 0))
+                self.assertEqual(printed["evened"]["largest_pair"], abs(rows[i][j] - rows[j][i]))
+                self.assertRegex(self.succeed("solve", "A.mtx"),
+                                 r"(?m)^symmetry +1 pair of entries differs by rounding, by up to \S+: the mean is taken$")
+        self.write_matrix("A.mtx", POSITIVE)
+        printed, _ = self.solution("A.mtx")
+        self.assertIsNone(printed["evened"])
+
+    def test_one_side_may_be_missing(self):
+        banner = "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1\n2 2 1\n"
+        for place, value, method in [("1 2", 1e-15, "sparse"), ("2 1", 1e-15, "sparse"), ("1 2", 1e-14, "lu")]:
+            self.write("A.mtx", banner + "%s %r\n" % (place, value))
+            printed, _ = self.solution("A.mtx", *(["--refine"] if method == "sparse" else []))
+            self.assertEqual(printed["method"], method)
+            if method == "sparse":
+                self.assertEqual((printed["evened"]["pairs"], printed["factor_nonzeros"]), (1, 3))
+
+    def test_infinite_and_tiny_diagonals_allow_nothing(self):
+        for diagonal in ["inf", "0", "1e-300"]:
+            self.write("A.mtx", "%%%%MatrixMarket matrix array real general\n2 2\n%s\n1\n2\n%s\n" % (diagonal, diagonal))
+            self.fail_with(2, "entries (2, 1) and (1, 2) do not agree", "solve", "A.mtx", "--method", "cholesky")
+
+    def test_imaginary_parts_on_the_diagonal(self):
+        self.need_complex()
+        for format in ["array", "coordinate"]:
+            for symmetry in ["hermitian", "general"]:
+                for more in [[], ["--refine"]] if format == "coordinate" else [[]]:
+                    with self.subTest(format=format, symmetry=symmetry, more=more):
+                        rows = [list(row) for row in HERMITIAN]
+                        rows[1][1] += 1e-16j
+                        self.write_matrix("A.mtx", rows, format, "complex", symmetry)
+                        printed, X = self.solution("A.mtx", *more)
+                        self.assertEqual(printed["method"], "sparse" if more else "cholesky")
+                        self.assertEqual(printed["evened"]["diagonals"], 1)
+                        self.assertEqual(printed["evened"]["largest_diagonal"], 1e-16)
+                        self.assert_close(X, [[1], [1], [1]])
+                        self.assertRegex(self.succeed("solve", "A.mtx", *more), r"(?m)^symmetry +imaginary parts of the diagonal "
+                                                                                r"are rounding in 1 row, up to 1e-16: dropped$")
+        rows[1][1] = 6 + 2e-14j
+        self.write_matrix("A.mtx", rows, "array", "complex", "hermitian")
+        self.fail_with(2, "A.mtx:6: diagonal entry 2 of a hermitian matrix is not real: its imaginary part is 2e-14, more than "
+                          "1.8e-15 times its modulus", "solve", "A.mtx")
+
+
+class Shift(SolveTest):
+    def test_a_multiple_of_the_unit_matrix_is_added(self):
+        shifted = [[a + 2.5 * (i == j) for j, a in enumerate(row)] for i, row in enumerate(INDEFINITE)]
+        X = [[1.0], [-2.0], [3.0]]
+        self.write_matrix("b.mtx", product(shifted, X))
+        for format, more, method in [("array", [], "cholesky"), ("coordinate", ["--method", "lu"], "lu"),
+                                     ("coordinate", ["--method", "sparse"], "sparse")]:
+            self.write_matrix("A.mtx", INDEFINITE, format, "real", "symmetric")
+            printed, solution = self.solution("A.mtx", "--rhs", "b.mtx", "--shift", "2.5", *more)
+            self.assert_close(solution, X)
+            self.assertEqual((printed["method"], printed["shift"]), (method, 2.5))
+        self.assertRegex(self.succeed("solve", "A.mtx", "--shift", "2.5"), r"(?m)^shift +2.5: A \+ 2.5 I")
+        self.fail_with(2, "--shift: inf is not a finite number", "solve", "A.mtx", "--shift", "inf")
+
+    def test_a_diagonal_that_is_not_stored(self):
+        self.write("A.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 1\n2 1 0.5\n")
+        printed, X = self.solution("A.mtx", "--shift", "1", "--method", "sparse")
+        self.assert_close(X, [[1], [1], [1]])
+
+
 class Output(SolveTest):
     def test_prints_what_it_did(self):
         self.write_matrix("A.mtx", POSITIVE, "coordinate", "real", "symmetric")
@@ -211,8 +291,8 @@ class Output(SolveTest):
         self.write_matrix("A.mtx", POSITIVE)
         (printed,) = self.succeed_json("solve", "A.mtx")
         self.assertEqual(list(printed), [
-            "matrix", "rhs", "n", "nrhs", "entries", "form", "scalar", "method", "why", "not_positive_definite_at",
-            "device", "read_seconds", "factor_seconds", "solve_seconds", "write_seconds", "residual", "error", "output",
+            "matrix", "rhs", "n", "nrhs", "entries", "form", "scalar", "method", "why", "shift", "evened",
+            "not_positive_definite_at", "device", "read_seconds", "factor_seconds", "solve_seconds", "write_seconds", "residual", "error", "output",
             "commit"])
         self.assertEqual((printed["rhs"], printed["write_seconds"], printed["output"]), (None, None, None))
 

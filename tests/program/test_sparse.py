@@ -191,6 +191,43 @@ class Solve(SparseTest):
             self.assertEqual(done["method"], method)
             self.assertLess(done["error"], 1e-12)
 
+    def test_orderings_and_refinement(self):
+        self.generate("shell2d:4")
+        for ordering in ["metis", "amd", "natural"]:
+            (done,) = self.succeed_json("solve", "A.mtx", "--ordering", ordering)
+            self.assertEqual((done["method"], done["ordering"], done["refine_steps"]), ("sparse", ordering, None))
+        (done,) = self.succeed_json("solve", "A.mtx", "--refine")
+        self.assertEqual(done["method"], "sparse")
+        self.assertGreaterEqual(done["refine_steps"], 0)
+        self.assertLess(done["backward_error"], 1e-15)
+        text = self.succeed("solve", "A.mtx", "--refine", "--ordering", "natural")
+        self.assertRegex(text, r"(?m)^refined +\d+ steps, backward error \S+")
+        self.assertRegex(text, r"(?m)^plan +natural ordering")
+
+    def test_what_the_dense_solvers_do_not_have(self):
+        self.generate("poisson2d:3")
+        self.fail_with(2, "--refine belongs to the sparse solver, which does not take this matrix: --method cholesky", "solve",
+                       "A.mtx", "--method", "cholesky", "--refine")
+        self.write("A.mtx", "%%MatrixMarket matrix array real symmetric\n1 1\n1\n")
+        self.fail_with(2, "--ordering belongs to the sparse solver, which does not take this matrix: it is an array", "solve",
+                       "A.mtx", "--ordering", "amd")
+        self.fail_with(2, "--ordering", "solve", "A.mtx", "--ordering", "best")
+
+    def test_what_is_symmetric_up_to_rounding_stays_sparse(self):
+        n, triangle = self.generate("poisson3d:10")
+        lines = ["%d %d %r\n" % (i, j, a) for (i, j), a in triangle.items()]
+        above = ["%d %d %r\n" % (j, i, a) for (i, j), a in triangle.items() if i != j]
+        place, (i, j) = next((k, p) for k, p in enumerate(triangle) if p[0] != p[1])
+        lines[place] = "%d %d %r\n" % (i, j, triangle[i, j] * (1 + 2.0 ** -52))
+        self.write("A.mtx", "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n" % (n, n, len(lines + above)) +
+                   "".join(lines + above))
+        (done,) = self.succeed_json("solve", "A.mtx", "--device", "host")
+        self.assertEqual((done["method"], done["evened"]["pairs"]), ("sparse", 1))
+        self.assertEqual(done["evened"]["largest_pair"], 2.0 ** -52)
+        (plan,) = self.succeed_json("analyze", "A.mtx")
+        self.assertEqual((plan["entries"], plan["evened_pairs"]), (len(triangle), 1))
+        self.assertRegex(self.succeed("analyze", "A.mtx"), r"(?m)^symmetry +1 pair of entries differs by rounding")
+
     def test_right_hand_sides(self):
         n, triangle = self.generate("poisson2d:3")
         X = [[float(i), 1.0 - i] for i in range(n)]

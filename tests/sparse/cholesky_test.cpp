@@ -365,6 +365,67 @@ TYPED_TEST(SparseCholeskyTest, AFullMatrixIsRecognisedByItsValues) {
   EXPECT_THROW(is_hermitian<T>(A.pattern(), std::span(A.values).first(1)), InvalidArgument);
 }
 
+TYPED_TEST(SparseCholeskyTest, AMatrixIsHermitianUpToRounding) {
+  using T = TypeParam;
+  const auto A = poisson2d<T>(this->random, 5);
+  const real_t<T> unit = std::numeric_limits<real_t<T>>::epsilon();
+  for (const index_t i : {1, 5}) {
+    auto full = A.stored(Stored::Full);
+    const auto before = full.values;
+    const auto hermitian = [&](auto... tolerance) {
+      return is_hermitian<T>(full.pattern(), full.values, tolerance...);
+    };
+    const real_t<T> size = std::sqrt(std::abs(full.at(0, 0))) * std::sqrt(std::abs(full.at(i, i)));
+    full.at(i, 0) += T(8 * unit * size);
+    EXPECT_TRUE(hermitian());
+    EXPECT_FALSE(hermitian(0));
+    const auto mean = hermitian_part<T>(full.pattern(), full.values);
+    EXPECT_TRUE(is_hermitian<T>(mean.pattern(), mean.values, 0));
+    const auto lower = A.stored(Stored::Lower);
+    EXPECT_EQ(mean.start, lower.start);
+    EXPECT_EQ(mean.index, lower.index);
+    for (std::size_t k = 0; k < lower.values.size(); ++k)
+      EXPECT_LE(std::abs(mean.values[k] - lower.values[k]), 5 * unit * size) << k;
+    EXPECT_NE(mean.values[i == 1 ? 1 : 2], lower.values[i == 1 ? 1 : 2]);
+    full.at(i, 0) += T(12 * unit * size);
+    EXPECT_FALSE(hermitian());
+    EXPECT_TRUE(hermitian(32 * unit));
+    EXPECT_THROW(hermitian(real_t<T>(-1)), InvalidArgument);
+    EXPECT_THROW(hermitian(std::numeric_limits<real_t<T>>::quiet_NaN()), InvalidArgument);
+    if constexpr (ComplexScalar<T>) {
+      full.values = before;
+      full.at(3, 3) += T(0, unit);
+      EXPECT_TRUE(hermitian());
+      EXPECT_FALSE(hermitian(0));
+      EXPECT_EQ(hermitian_part<T>(full.pattern(), full.values).values, A.stored(Stored::Lower).values);
+      full.at(3, 3) += T(0, real_t<T>(0.1));
+      EXPECT_FALSE(hermitian());
+    }
+  }
+}
+
+TYPED_TEST(SparseCholeskyTest, TheHermitianPartHoldsWhatEitherSideStores) {
+  using T = TypeParam;
+  // [1 4 .; . 2+3 6; 2 . 7], whose middle entry comes in two parts
+  StoredMatrix<T> A{3, Stored::Full, {0, 2, 5, 7}, {0, 2, 1, 0, 1, 1, 2}, {T(1), T(2), T(2), T(4), T(3), T(6), T(7)}};
+  for (const auto compressed : {Compressed::Columns, Compressed::Rows}) {
+    auto pattern = A.pattern();
+    pattern.compressed = compressed;
+    const auto H = hermitian_part<T>(pattern, A.values);
+    EXPECT_EQ(H.start, (std::vector<index_t>{0, 3, 5, 6}));
+    EXPECT_EQ(H.index, (std::vector<index_t>{0, 1, 2, 1, 2, 2}));
+    EXPECT_EQ(H.values, (std::vector<T>{T(1), T(2), T(1), T(5), T(3), T(7)}));
+    EXPECT_THROW(hermitian_part<T>(pattern, std::span<const T>(A.values).first(1)), InvalidArgument);
+  }
+  for (const auto& M : this->shapes())
+    for (const auto stored : {Stored::Lower, Stored::Upper}) {
+      const auto given = M.stored(stored), lower = M.stored(Stored::Lower);
+      const auto H = hermitian_part<T>(given.pattern(), given.values);
+      EXPECT_EQ(H.index, lower.index);
+      EXPECT_EQ(H.values, lower.values);
+    }
+}
+
 TYPED_TEST(SparseCholeskyTest, RefusesWhatDoesNotFit) {
   using T = TypeParam;
   const auto A = banded<T>(this->random, 10, 2);
