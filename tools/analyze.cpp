@@ -189,6 +189,7 @@ void analyze_as(const AnalyzeOptions& o, const SparseSource& source) {
       "analysing", [&] { plan = trifactor::analyze(A.pattern(), {.ordering = ordering_named(o.ordering)}); });
   o.json ? print_json(o, *plan, A, seconds) : print_text(o, *plan, A, seconds);
   if (o.picture.empty()) return;
+  const Step step("drawing");
   NewFile file(o.picture);
   file.append(
       tree_picture(*plan, fmt::format("{}, {}: {} fronts in {} levels, {}flop", o.matrix, name_of(plan->ordering()),

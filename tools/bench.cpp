@@ -5,9 +5,13 @@
 #include "failure.hpp"
 #include "residual.hpp"
 #include "scalars.hpp"
+#include "step.hpp"
 
 #include <fmt/core.h>
 #include <trifactor/info.hpp>
+
+#include <memory>
+#include <utility>
 
 namespace program {
 namespace {
@@ -53,6 +57,7 @@ void bench_tiles(Bench& bench, index_t n, index_t leaf, const std::function<void
 /// From which of the measured sizes on the device is faster, copies and all: the last one where it is not ends the
 /// others.
 void print_crossover(const std::string& scalar, const std::vector<Row>& rows) {
+  const StepsHidden hidden;
   std::int64_t from = 0;  // 0: it is not
   for (const Row& row : rows)
     if (row.peer_seconds && *row.peer_seconds > row.seconds)
@@ -65,6 +70,65 @@ void print_crossover(const std::string& scalar, const std::vector<Row>& rows) {
     fmt::print("{}: the device is not faster at the largest n\n", scalar);
 }
 
+using Take = std::function<void(const Row&)>;
+using Pieces = std::vector<std::function<void()>>;
+
+RowPrinter::Columns table_of(const BenchOptions& o) {
+  using Columns = RowPrinter::Columns;
+  if (o.op == "solve") return Columns::Solve;
+  if (o.op == "update") return Columns::Update;
+  if (o.op == "tile") return Columns::Tile;
+  if (o.op == "sparse") return Columns::Sparse;
+  if (o.op != "batch") return Columns::Dense;
+  return o.is_ragged() ? Columns::Ragged : o.solves_batch() ? Columns::SolveBatch : Columns::Batch;
+}
+
+/// Adds what is measured with one tuning of a batch of order n.
+template <Scalar T>
+void add_batch_pieces(Bench& bench, std::string& tuning, index_t n, const Take& take, Pieces& pieces) {
+  const BenchOptions& o = bench.options;
+  for (const std::string& wanted : o.tunings) {
+    const auto add = [&](auto measure) {
+      pieces.push_back([&tuning, wanted, measure] {
+        tuning = wanted;
+        measure();
+      });
+    };
+    if (o.solves_batch())
+      for (const index_t nrhs : o.nrhs) add([=, &bench] { take(bench_solve_batch<T>(bench, n, nrhs)); });
+    else
+      add([=, &bench, &o] { take(o.method == "lu" ? bench_lu_batch<T>(bench, n) : bench_batch<T>(bench, n)); });
+  }
+}
+
+/// Adds what is measured with one scalar, in its order; each piece gives one row or a few. `tuning` is that of the
+/// options, which batches change.
+template <Scalar T>
+void add_pieces(Bench& bench, std::string& tuning, const Take& take, Pieces& pieces) {
+  const BenchOptions& o = bench.options;
+  const auto add = [&](std::function<void()> piece) { pieces.push_back(std::move(piece)); };
+  for (const std::string& matrix : o.matrices) add([=, &bench] { bench_sparse<T>(bench, matrix, take); });
+  if (o.op == "sparse") return;
+  const auto values = std::make_shared<std::vector<Row>>();
+  for (const index_t n : o.n) {
+    if (o.op == "cholesky")
+      add([=, &bench] {
+        for (const Row& row : bench_cholesky<T>(bench, n)) take(row);
+      });
+    if (o.op == "update")
+      for (const index_t nb : block_widths(o, n)) add([=, &bench] { bench_update<T>(bench, n, nb, take); });
+    if (o.op == "tile")
+      for (const index_t leaf : leaves(o, n)) add([=, &bench] { bench_tiles<T>(bench, n, leaf, take); });
+    if (o.op == "value") add([=, &bench] { take(values->emplace_back(bench_value<T>(bench, n))); });
+    if (o.op == "lu") add([=, &bench] { take(bench_lu<T>(bench, n)); });
+    if (o.op == "inverse") add([=, &bench] { take(bench_inverse<T>(bench, n)); });
+    if (o.op == "batch") add_batch_pieces<T>(bench, tuning, n, take, pieces);
+    if (o.op == "solve")
+      for (const index_t nrhs : o.nrhs) add([=, &bench] { take(bench_solve<T>(bench, n, nrhs)); });
+  }
+  if (o.op == "value" && bench.queue.is_cuda() && !o.json) add([=] { print_crossover(scalar_name<T>, *values); });
+}
+
 }  // namespace
 
 void run_bench(BenchOptions o) {
@@ -72,50 +136,25 @@ void run_bench(BenchOptions o) {
   Bench bench{
       .options = o, .queue = o.device == "cuda" ? Queue::cuda() : Queue::host(), .machine = {}, .copy_rate = {}};
   bench.machine = machine_name(bench.queue);
-  using Columns = RowPrinter::Columns;
-  RowPrinter printer(o.json, o.op == "solve"       ? Columns::Solve
-                             : o.op == "update"    ? Columns::Update
-                             : o.op == "tile"      ? Columns::Tile
-                             : o.op == "sparse"    ? Columns::Sparse
-                             : o.op != "batch"     ? Columns::Dense
-                             : o.is_ragged()       ? Columns::Ragged
-                             : o.solves_batch()    ? Columns::SolveBatch
-                                                   : Columns::Batch);
+  RowPrinter printer(o.json, table_of(o));
   std::string wrong;
-  const auto take = [&](const Row& row) {
+  const Take take = [&](const Row& row) {
     printer.print(row);
     if (row.residual && !(*row.residual < good_ratio) && wrong.empty())
       wrong = fmt::format("{} {} {} n = {}: the residual ratio {:.3g} is not below {}, so this row is no result",
                           row.op, row.mode, row.scalar, row.n, *row.residual, good_ratio);
   };
+  Pieces pieces;
   for (const std::string& scalar : o.scalars)
-    with_scalar(scalar, [&]<class T>(std::type_identity<T>) {
-      for (const std::string& matrix : o.matrices) bench_sparse<T>(bench, matrix, take);
-      if (o.op == "sparse") return;
-      std::vector<Row> values;
-      for (const index_t n : o.n) {
-        if (o.op == "cholesky")
-          for (const Row& row : bench_cholesky<T>(bench, n)) take(row);
-        if (o.op == "update")
-          for (const index_t nb : block_widths(o, n)) bench_update<T>(bench, n, nb, take);
-        if (o.op == "tile")
-          for (const index_t leaf : leaves(o, n)) bench_tiles<T>(bench, n, leaf, take);
-        if (o.op == "value") take(values.emplace_back(bench_value<T>(bench, n)));
-        if (o.op == "lu") take(bench_lu<T>(bench, n));
-        if (o.op == "inverse") take(bench_inverse<T>(bench, n));
-        if (o.op == "batch")
-          for (const std::string& tuning : o.tunings) {
-            o.tuning = tuning;
-            if (o.solves_batch())
-              for (const index_t nrhs : o.nrhs) take(bench_solve_batch<T>(bench, n, nrhs));
-            else
-              take(o.method == "lu" ? bench_lu_batch<T>(bench, n) : bench_batch<T>(bench, n));
-          }
-        if (o.op == "solve")
-          for (const index_t nrhs : o.nrhs) take(bench_solve<T>(bench, n, nrhs));
-      }
-      if (o.op == "value" && bench.queue.is_cuda() && !o.json) print_crossover(scalar, values);
-    });
+    with_scalar(scalar, [&]<class T>(std::type_identity<T>) { add_pieces<T>(bench, o.tuning, take, pieces); });
+  {
+    Step step("bench " + o.op);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      step.count(std::int64_t(i), std::int64_t(pieces.size()));
+      pieces[i]();
+    }
+    step.count(1, 1);
+  }
   if (!wrong.empty()) throw MatrixError(wrong);
 }
 

@@ -2,6 +2,7 @@
 #include "bench.hpp"
 #include "child_process.hpp"
 #include "failure.hpp"
+#include "generate.hpp"
 #include "new_file.hpp"
 #include "scalars.hpp"
 #include "sparse_matrix.hpp"
@@ -70,17 +71,18 @@ template <Scalar T>
 void bench_sparse(Bench& bench, const std::string& matrix, const std::function<void(const Row&)>& take) {
   const BenchOptions& o = bench.options;
   SparseMatrix<double> real;
-  timed_step("making the matrix", [&] { real = SparseSource(matrix, o.seed).load<double>(); });
+  timed_step(is_generated(matrix) ? "generating" : "reading",
+             [&] { real = SparseSource(matrix, o.seed).load<double>(); });
   const index_t columns = o.nrhs.front();
 
   std::shared_ptr<const SparsePlan> plan;
   const trifactor::AnalyzeOptions how{.ordering = ordering_named(o.ordering), .tuning = o.tuning};
   const auto analyze = [&] { plan = trifactor::analyze(real.pattern(), how); };
-  const auto measured = [&](const Contender& work) {
-    const Patience patience("measuring");
+  const auto measured = [&](const char* phase, const Contender& work) {
+    const Step step(fmt::format("measuring {}", phase));
     return trifactor::measure(work, {.warmups = 1, .min_runs = least_runs, .max_seconds = o.seconds});
   };
-  const auto analyzed = measured({.run = analyze, .prepare = {}});
+  const auto analyzed = measured("analyze", {.run = analyze, .prepare = {}});
   const trifactor::SparseOptions options{.tuning = o.tuning};
   const auto memory = SparseCholesky<T>::memory(bench.queue, *plan, options);
   if (!bench.queue.is_cuda()) require_memory("this row", double(memory.total()));
@@ -88,29 +90,29 @@ void bench_sparse(Bench& bench, const std::string& matrix, const std::function<v
   const SparseMatrix<T> A = converted<T>(real);
   const InQueue<T> values(bench.queue, A.value.data(), A.entries());
   std::optional<SparseCholesky<T>> L;
-  const auto factored = measured({.run =
-                                      [&] {
-                                        L.emplace(bench.queue, plan, options);
-                                        L->factor(values.values());
-                                      },
-                                  .prepare = [&] { L.reset(); }});
-  const auto refactored = measured({.run = [&] { L->factor(values.values()); }, .prepare = {}});
+  const auto factored = measured("factor", {.run =
+                                                [&] {
+                                                  L.emplace(bench.queue, plan, options);
+                                                  L->factor(values.values());
+                                                },
+                                            .prepare = [&] { L.reset(); }});
+  const auto refactored = measured("refactor", {.run = [&] { L->factor(values.values()); }, .prepare = {}});
 
   Matrix<T> B(A.n, columns), X(A.n, columns), there(bench.queue, A.n, columns);
   std::fill_n(B.data(), A.n * columns, T(1));
   const auto restore = [&] { trifactor::copy<T>(bench.host, B.view(), bench.queue, there.view()); };
-  const auto solved = measured({.run =
-                                    [&] {
-                                      L->solve(there.view());
-                                      bench.queue.sync();
-                                    },
-                                .prepare = restore});
+  const auto solved = measured("solve", {.run =
+                                             [&] {
+                                               L->solve(there.view());
+                                               bench.queue.sync();
+                                             },
+                                         .prepare = restore});
   trifactor::copy<T>(bench.queue, there.view(), bench.host, X.view());
   const double residual = solve_ratio<T>(A, std::as_const(X).view(), std::as_const(B).view());
 
   nlohmann::json peer;
   if (o.against != "none" && std::same_as<T, double>) {
-    const Patience patience("running CHOLMOD");
+    const Step step("running CHOLMOD");
     peer = ask_cholmod(real, *plan, columns, std::clamp(refactored.runs, least_runs, most_peer_runs),
                        o.against == "cholmod-given");
   }

@@ -28,18 +28,22 @@ class NodeMatrix {
  public:
   /// later(a, take) calls take(b) for every neighbour b > a of node a, ascending.
   template <class Later>
-  NodeMatrix(index_t nodes, index_t unknowns, const Later& later) : unknowns_(unknowns) {
+  NodeMatrix(index_t nodes, index_t unknowns, const Later& later) : nodes_(nodes), unknowns_(unknowns) {
     const auto require = [](double entries) {
       require_memory("this matrix", entries * (sizeof(index_t) + sizeof(double)));
     };
     double entries = double(nodes) * double(unknowns * (unknowns + 1) / 2);
     require(entries);  // before counting the others, which takes its time too
-    for (index_t a = 0; a < nodes; ++a) later(a, [&](index_t) { entries += double(unknowns * unknowns); });
+    for (index_t a = 0; a < nodes; ++a) {
+      count_step(a, passes * nodes);
+      later(a, [&](index_t) { entries += double(unknowns * unknowns); });
+    }
     require(entries);
     A_.n = nodes * unknowns;
     A_.start.reserve(std::size_t(A_.n + 1));
     A_.row.reserve(std::size_t(entries));
-    for (index_t a = 0; a < nodes; ++a)
+    for (index_t a = 0; a < nodes; ++a) {
+      count_step(nodes + a, passes * nodes);
       for (index_t c = 0; c < unknowns; ++c) {
         for (index_t r = c; r < unknowns; ++r) A_.row.push_back(a * unknowns + r);
         later(a, [&](index_t b) {
@@ -47,12 +51,14 @@ class NodeMatrix {
         });
         A_.start.push_back(A_.entries());
       }
+    }
     A_.value.resize(A_.row.size());
   }
 
   /// Adds block(r, c) to rows r of node b and columns c of node a; b >= a, and of b = a the lower triangle counts.
   template <class Block>
   void add(index_t b, index_t a, const Block& block) {
+    if (a > last_) last_ = a, count_step(2 * nodes_ + a, passes * nodes_);
     for (index_t c = 0; c < unknowns_; ++c) {
       const index_t column = a * unknowns_ + c, first = b == a ? c : 0;
       const auto begin = A_.row.begin() + A_.start[std::size_t(column)];
@@ -62,10 +68,14 @@ class NodeMatrix {
     }
   }
 
-  Sparse finish() { return std::move(A_); }
+  Sparse finish() {
+    count_step(passes * nodes_, passes * nodes_);
+    return std::move(A_);
+  }
 
  private:
-  index_t unknowns_;
+  static constexpr index_t passes = 3;  // over the nodes: counting, the pattern, the values
+  index_t nodes_, unknowns_, last_ = 0;  // the last node to which something was added
   Sparse A_;
 };
 

@@ -1,6 +1,7 @@
 #include "matrix_market.hpp"
 #include "new_file.hpp"
 #include "sparse_matrix.hpp"
+#include "step.hpp"
 
 #include <fmt/core.h>
 
@@ -45,6 +46,7 @@ void write_matrix_market(const std::string& path, MatrixView<const T> X) {
   text.add("%%MatrixMarket matrix array {} general\n{} {}\n", field<T>, X.rows, X.cols);
   for (index_t j = 0; j < X.cols; ++j)
     for (index_t i = 0; i < X.rows; ++i) {
+      count_step(j * X.rows + i + 1, X.rows * X.cols);
       const T x = X(i, j);
       if constexpr (trifactor::ComplexScalar<T>)
         text.add("{:.17g} {:.17g}\n", x.real(), x.imag());
@@ -59,7 +61,8 @@ void write_matrix_market(const std::string& path, const SparseMatrix<T>& A) {
   Text text(path);
   text.add("%%MatrixMarket matrix coordinate {} {}\n{} {} {}\n", field<T>,
            trifactor::ComplexScalar<T> ? "hermitian" : "symmetric", A.n, A.n, A.entries());
-  for (index_t j = 0; j < A.n; ++j)
+  for (index_t j = 0; j < A.n; ++j) {
+    count_step(j + 1, A.n);
     for (index_t k = A.start[std::size_t(j)]; k < A.start[std::size_t(j + 1)]; ++k) {
       const index_t i = A.row[std::size_t(k)];
       const T a = A.value[std::size_t(k)];
@@ -68,6 +71,7 @@ void write_matrix_market(const std::string& path, const SparseMatrix<T>& A) {
       else
         text.add("{} {} {}\n", i + 1, j + 1, a);
     }
+  }
   text.finish();
 }
 

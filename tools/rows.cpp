@@ -1,5 +1,7 @@
 #include "rows.hpp"
 
+#include "step.hpp"
+
 #include <commit.hpp>
 #include <nlohmann/json.hpp>
 
@@ -158,6 +160,7 @@ RowPrinter::RowPrinter(bool json, Columns columns)
     : json_(json), columns_(columns), fields_(table_fields(columns)), table_(columns_of(fields_)) {}
 
 void RowPrinter::print(const Row& r) {
+  const StepsHidden hidden;
   if (json_) return print_json(r, columns_ == Columns::Ragged);
   if (!started_) {
     fmt::print("{}, commit {}\n", r.machine, TRIFACTOR_COMMIT);

@@ -376,8 +376,10 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
     trifactor::copy<T>(queue, std::as_const(X).view(), host, done.X.view());
   });
   report.line("device", done.device);
-  check_finite(o, std::as_const(done.X).view());
-  done.residual = solve_ratio<T>(A, std::as_const(done.X).view(), std::as_const(B).view());
+  timed_step("checking", [&] {
+    check_finite(o, std::as_const(done.X).view());
+    done.residual = solve_ratio<T>(A, std::as_const(done.X).view(), std::as_const(B).view());
+  });
   finish(o, h, B_file != nullptr, report, done);
   return std::nullopt;
 }
@@ -421,8 +423,10 @@ void solve_dense(const SolveOptions& o, const MatrixMarketFile& A_file, const Ma
 
   done.solved = timed_step("solving", [&] { done.X = std::visit([&](const auto& f) { return f.solve(b); }, *F); });
   const MatrixView<const T> x = std::as_const(done.X).view();
-  check_finite(o, x);
-  done.residual = solve_ratio(a, x, b);
+  timed_step("checking", [&] {
+    check_finite(o, x);
+    done.residual = solve_ratio(a, x, b);
+  });
   finish(o, h, B_file != nullptr, report, done);
 }
 

@@ -1,43 +1,59 @@
-// A step of the work: timed, and named on the terminal when it lasts.
+// Steps of the work: timed, and shown on the terminal when they last.
 #pragma once
 
-#include <fmt/core.h>
-
-#include <unistd.h>
-
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <cstdio>
+#include <cstdint>
 #include <mutex>
-#include <thread>
+#include <string>
 
 namespace program {
 
-/// Names a step on stderr once it has lasted two seconds; silent when stderr is no terminal.
-class Patience {
+/// A step of the work, as long as it lives. Once it has lasted two seconds a line on stderr shows it, if that is a
+/// terminal: its name, and the percentage and the time left where it is counted, else the time that it has taken. The
+/// line goes when the step ends. A step within another is shown behind it. Steps begin and end in the main thread.
+/// TRIFACTOR_PROGRESS_AFTER holds other seconds than two; tests set 0.
+class Step {
  public:
-  explicit Patience(const char* step) {
-    if (!::isatty(STDERR_FILENO)) return;
-    watch_ = std::jthread([this, step](std::stop_token stop) {
-      std::unique_lock lock(mutex_);
-      if (!wake_.wait_for(lock, stop, std::chrono::seconds(2), [&] { return stop.stop_requested(); }))
-        fmt::print(stderr, "trifactor: {} ...\n", step);
-    });
+  explicit Step(std::string name);
+  Step(const Step&) = delete;
+  ~Step();
+
+  void count(std::int64_t done, std::int64_t total) {
+    total_.store(total, std::memory_order_relaxed);
+    done_.store(done, std::memory_order_relaxed);
   }
+  double seconds() const;
+  /// "reading 40 %, 12 s left", or "analysing, 3 s"
+  std::string text() const;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::jthread watch_;
+  std::string name_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::atomic<std::int64_t> done_ = 0, total_ = 0;  // total 0: not counted
+  Step* outer_;                                     // the step around it
 };
 
-/// Runs the work and returns its seconds.
+/// Of the innermost step so much is done; from any thread that works on it. Cheap enough for every row of a matrix.
+void count_step(std::int64_t done, std::int64_t total);
+
+/// As long as it lives, no line of a step is on the terminal: for output that comes while a step goes on.
+class StepsHidden {
+ public:
+  StepsHidden();
+  StepsHidden(const StepsHidden&) = delete;
+  ~StepsHidden();
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+/// Runs the work as a step and returns its seconds.
 template <class Work>
 double timed_step(const char* name, Work&& work) {
-  const Patience patience(name);
-  const auto begin = std::chrono::steady_clock::now();
+  const Step step(name);
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return step.seconds();
 }
 
 }  // namespace program

@@ -6,6 +6,7 @@
 #include "memory.hpp"
 #include "random_matrix.hpp"
 #include "scalars.hpp"
+#include "step.hpp"
 #include "table.hpp"
 
 #include <commit.hpp>
@@ -107,6 +108,7 @@ ordered_json timeline(const TraceOptions& o, const std::string& machine, const s
 }
 
 void write(const std::string& file, const ordered_json& content) {
+  const Step step("writing");
   std::ofstream out(file);
   out << content.dump() << '\n';
   out.close();
@@ -166,7 +168,7 @@ std::vector<Operation> record_cholesky(const TraceOptions& o, Queue& q) {
   const index_t n = o.n;
   require_memory("this trace", 2.1 * double(n) * double(n) * sizeof(T));
   Matrix<T> A(n, n), L(q, n, n);
-  fill_positive_definite(A.view(), o.seed);
+  timed_step("generating", [&] { fill_positive_definite(A.view(), o.seed); });
   Buffer<int> info(q, 1);
   const auto uplo = o.uplo == "lower" ? trifactor::Uplo::Lower : trifactor::Uplo::Upper;
   const trifactor::CholeskyOptions options{.mode = o.mode == "native"   ? trifactor::Mode::Native
@@ -174,6 +176,7 @@ std::vector<Operation> record_cholesky(const TraceOptions& o, Queue& q) {
                                                                         : trifactor::Mode::Auto,
                                            .tuning = o.tuning};
   const auto factor = [&] {
+    const Step step("factoring");
     trifactor::copy(host, A.view(), q, L.view());
     trifactor::inspect::Recording recording(q);
     trifactor::cholesky(q, uplo, L.view(), info.data(), options);
