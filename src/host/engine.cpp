@@ -39,16 +39,21 @@ void HostEngine::take_remaining(Items<T> A, index_t k, index_t nb, int* info, co
 
 namespace {
 
-/// f(b, columns) for every item whose info is 0, where columns(cols, work_each, g) calls g(j) for each of its columns:
-/// the threads share the items, or the columns of a single one.
-template <class F>
-void for_item_columns(int threads, index_t count, const int* info, F f) {
-  if (count == 1) {
+template <class T>
+double entries(const Items<T>& A) {
+  return double(A.rows) * double(A.cols);
+}
+
+/// f(b, columns) for every item of A whose info is 0, where columns(cols, work_each, g) calls g(j) for each of its
+/// columns: the threads share the items, or the columns of a single one.
+template <class T, class F>
+void for_item_columns(int threads, const Items<T>& A, const int* info, F f) {
+  if (A.count == 1) {
     if (!info || info[0] == 0)
       f(index_t(0), [&](index_t cols, index_t work_each, auto g) { for_columns(threads, cols, work_each, g); });
     return;
   }
-  for_items(threads, count, info, [&](index_t b) {
+  for_items(threads, A.count, info, entries(A), [&](index_t b) {
     f(b, [](index_t cols, index_t, auto g) {
       for (index_t j = 0; j < cols; ++j) g(j);
     });
@@ -60,7 +65,7 @@ void for_item_columns(int threads, index_t count, const int* info, F f) {
 template <class T>
 void HostEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
   if (arena_.planning()) return;
-  for_item_columns(threads_, A.count, info, [&](index_t b, auto for_each_column) {
+  for_item_columns(threads_, A, info, [&](index_t b, auto for_each_column) {
     const auto a = A.item(b);
     const int* partner = pivots.item(b);
     const index_t own = pivots.size(b, n);
@@ -77,7 +82,7 @@ void HostEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool
 template <class T>
 void HostEngine::log_det(Items<const T> L, Real<T>* out, const int* info) {
   if (arena_.planning()) return;
-  for_items(threads_, L.count, nullptr, [&](index_t b) {
+  for_items(threads_, L.count, nullptr, 10 * double(L.rows), [&](index_t b) {
     Real<T> sum = 0;
     if ((info && info[b] != 0) || !L.possible_square(b)) {
       sum = std::numeric_limits<Real<T>>::quiet_NaN();
@@ -92,7 +97,7 @@ void HostEngine::log_det(Items<const T> L, Real<T>* out, const int* info) {
 template <class T>
 void HostEngine::lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs) {
   if (arena_.planning()) return;
-  for_items(threads_, LU.count, nullptr, [&](index_t b) {
+  for_items(threads_, LU.count, nullptr, 10 * double(LU.rows), [&](index_t b) {
     if (!LU.possible_square(b)) {
       sign[b] = T(Limits<Real<T>>::nan), log_abs[b] = Limits<Real<T>>::nan;
       return;
@@ -119,7 +124,7 @@ void HostEngine::permutation(const int* pivots, index_t k, int* p, index_t rows)
 template <class T>
 void HostEngine::set_identity(Items<T> A, const int* info) {
   if (arena_.planning()) return;
-  for_item_columns(threads_, A.count, info, [&](index_t b, auto for_each_column) {
+  for_item_columns(threads_, A, info, [&](index_t b, auto for_each_column) {
     const auto a = A.item(b);
     for_each_column(a.cols, a.rows, [&](index_t j) {
       for (index_t i = 0; i < a.rows; ++i) a(i, j) = T(i == j ? 1 : 0);
@@ -131,7 +136,7 @@ template <class T>
 void HostEngine::mirror_lower(Items<T> A, const int* info) {
   if (arena_.planning()) return;
   constexpr index_t edge = 32;  // squares of this edge stay in cache while they are read across
-  for_item_columns(threads_, A.count, info, [&](index_t b, auto for_each_column) {
+  for_item_columns(threads_, A, info, [&](index_t b, auto for_each_column) {
     const auto a = A.item(b);
     const index_t n = a.rows;
     for_each_column(ceil_div(n, edge), n * edge, [&](index_t square) {
@@ -146,7 +151,7 @@ void HostEngine::mirror_lower(Items<T> A, const int* info) {
 template <class T>
 void HostEngine::keep_lower(Items<const T> A, T* kept, double* shifts) {
   if (arena_.planning()) return;
-  for_items(threads_, A.count, nullptr, [&](index_t b) {
+  for_items(threads_, A.count, nullptr, entries(A), [&](index_t b) {
     if (shifts) shifts[b] = 0;
     if (!A.possible_square(b)) return;
     const auto a = A.item(b);
@@ -159,7 +164,7 @@ void HostEngine::keep_lower(Items<const T> A, T* kept, double* shifts) {
 template <class T>
 void HostEngine::shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts) {
   if (arena_.planning()) return;
-  for_items(threads_, A.count, nullptr, [&](index_t b) {
+  for_items(threads_, A.count, nullptr, entries(A), [&](index_t b) {
     retry[b] = info[b] > 0 ? 0 : not_tried;
     if (retry[b] != 0) return;
     const auto a = A.item(b);

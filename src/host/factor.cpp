@@ -10,12 +10,20 @@
 
 #include <atomic>
 #include <numeric>
+#include <optional>
 
 namespace trifactor::host {
 
 namespace {
 
 constexpr index_t tile_order = 16;  // up to here a LAPACK call costs more than the arithmetic in it
+
+/// For team_for: what a Cholesky factorization of the largest item costs, in flops and entries.
+template <class T>
+double factor_work(const Items<T>& A) {
+  const double m = double(A.rows), n = double(A.cols), k = double(min(A.rows, A.cols));
+  return m * n * (1 + k / 3);
+}
 
 /// The first column whose pivot was not positive and finite. LAPACK's own info misses NaN and Inf: a NaN pivot leaves
 /// NaN, an infinite one Inf, on the diagonal of the factor, perhaps before the column that LAPACK names.
@@ -112,8 +120,10 @@ bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   }
   const index_t jobs = large + ceil_div(items - large, group_size);
   const BlasCallers callers(threads_, large);
-  ThreadScope scope(threads_, true);
-#pragma omp parallel
+  std::optional<ThreadScope> scope;
+  if (large > 0) scope.emplace(threads_, true);
+  const int team = team_for(threads_, double(items) * factor_work(A));
+#pragma omp parallel num_threads(team)
   {
     char* buffer = buffers.data() + bytes * std::size_t(omp_get_thread_num());
     index_t neighbours[most_groups * most_lanes];
@@ -141,7 +151,8 @@ void HostEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   if (arena_.planning()) return;
   const Traced traced(*this, "cholesky_tile", A.rows, A.cols);
   const BlasCallers callers(threads_, A.rows > tile_order ? A.count : 0);
-  for_items(threads_, A.count, info, [&](index_t b) {
+  const ThreadScope scope(threads_, A.count > 1);
+  for_items(threads_, A.count, info, factor_work(A), [&](index_t b) {
     const int k = cholesky_item(A.item(b), A.is_flipped);
     if (k != 0) info[b] = int(first) + k;
   });
@@ -157,7 +168,8 @@ bool HostEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTun
   reset_info(A, false, info);
   const Traced traced(*this, "lu_whole", A.rows, A.cols);
   const BlasCallers callers(threads_, A.count == 1 || min(A.rows, A.cols) > tile_order ? A.count : 0);
-  for_items(threads_, A.count, info, [&](index_t b) {
+  const ThreadScope scope(threads_, A.count > 1);
+  for_items(threads_, A.count, info, 2 * factor_work(A), [&](index_t b) {
     const auto a = A.item(b);
     if (a.rows == 0 || a.cols == 0) return;
     info[b] = A.count > 1 ? lu_item(a, pivots.item(b), 0)
@@ -170,8 +182,9 @@ template <class T>
 void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
   if (arena_.planning()) return;
   const BlasCallers callers(threads_, min(A.rows, A.cols) > tile_order ? A.count : 0);
-  ThreadScope scope(threads_, A.count > 1);
-#pragma omp parallel for schedule(dynamic) if (A.count > 1)
+  const ThreadScope scope(threads_, A.count > 1);
+  const int team = A.count == 1 ? 1 : team_for(threads_, double(A.count) * 2 * factor_work(A));
+#pragma omp parallel for schedule(dynamic) num_threads(team)
   for (index_t b = 0; b < A.count; ++b) {
     if (info[b] < 0) continue;
     const auto a = A.item(b);

@@ -20,7 +20,9 @@ void HostEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
   const TrsmForm form = trsm_form(shape, A, B);
   const BlasCallers callers(threads_, B.count);
-  for_items(threads_, B.count, info, [&](index_t b) {
+  const ThreadScope scope(threads_, B.count > 1);
+  const double flops = double(B.rows) * double(B.rows) * double(B.cols);
+  for_items(threads_, B.count, info, flops, [&](index_t b) {
     const auto a = A.items.item(b);
     const auto x = B.item(b);
     if (x.rows == 0 || x.cols == 0) return;
@@ -38,7 +40,9 @@ void HostEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   const Traced traced(*this, "gemm", C.rows, C.cols, A.items.cols);
   const GemmForm form = gemm_form(A, B, C);
   const BlasCallers callers(threads_, C.count);
-  for_items(threads_, C.count, info, [&](index_t item) {
+  const ThreadScope scope(threads_, C.count > 1);
+  const double flops = 2 * double(C.rows) * double(C.cols) * double(A.items.cols);
+  for_items(threads_, C.count, info, flops, [&](index_t item) {
     const auto a = A.items.item(item), b = B.items.item(item);
     const auto c = C.item(item);
     if (c.rows == 0 || c.cols == 0 || a.cols == 0) return;
@@ -59,7 +63,9 @@ void HostEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   if (arena_.planning()) return;
   const Traced traced(*this, "herk", C.rows, C.cols, A.cols);
   const BlasCallers callers(threads_, C.count);
-  for_items(threads_, C.count, info, [&](index_t b) {
+  const ThreadScope scope(threads_, C.count > 1);
+  const double flops = double(C.rows) * double(C.cols) * double(A.cols);
+  for_items(threads_, C.count, info, flops, [&](index_t b) {
     const auto a = A.item(b);
     const auto c = C.item(b);
     if (c.rows == 0 || a.cols == 0) return;

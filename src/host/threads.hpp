@@ -34,16 +34,24 @@ class ThreadScope {
   int blas_before_, threads_;
 };
 
-/// f(b) for every item whose info is 0.
+/// Threads for so much work, in flops or entries moved, about a nanosecond each: all of them, or one where waking the
+/// others costs more than they save. No number between: libgomp ends the threads that a smaller team leaves out, and
+/// creates them again for the next larger one (8, 4, 8 threads in turn: 300 us).
+inline int team_for(int threads, double work) {
+  constexpr double worth_waking = 1e4;   // for each thread
+  return work < worth_waking * threads ? 1 : threads;
+}
+
+/// f(b) for every item whose info is 0; work_each as in team_for. A ThreadScope is the caller's where f calls BLAS.
 template <class F>
-void for_items(int threads, index_t count, const int* info, F f) {
-  ThreadScope scope(threads, count > 1);
+void for_items(int threads, index_t count, const int* info, double work_each, F f) {
   if (count == 1) {
     if (!info || info[0] == 0) f(index_t(0));
     return;
   }
-  const index_t chunk = core::max(index_t(1), core::min(index_t(256), count / (16 * threads)));   // 16 turns each balance sizes
-#pragma omp parallel for schedule(dynamic, chunk) if (count > 1)
+  const int team = team_for(threads, double(count) * work_each);
+  const index_t chunk = core::max(index_t(1), core::min(index_t(256), count / (16 * team)));   // 16 turns each balance sizes
+#pragma omp parallel for schedule(dynamic, chunk) num_threads(team)
   for (index_t b = 0; b < count; ++b)
     if (!info || info[b] == 0) f(b);
 }
