@@ -20,7 +20,7 @@ class TRIFACTOR_API InvalidArgument : public Error {
   using Error::Error;
 };
 
-/// Memory ran out; bytes() were asked for.
+/// Memory ran out; bytes() were asked for, or 0 where that is not known.
 class TRIFACTOR_API OutOfMemory : public Error {
  public:
   OutOfMemory(const std::string& what, std::size_t bytes) : Error(what), bytes_(bytes) {}

@@ -17,7 +17,7 @@ struct QueueState;   // the engine behind a queue and the memory it allocates
 /// An ordered sequence of calls on one device. Not thread-safe: one thread at a time uses a queue.
 class TRIFACTOR_API Queue {
  public:
-  /// Calls are complete on return. threads = 0: as many as OpenMP offers.
+  /// Calls are complete on return. threads = 0: as many as OpenMP offers. At most 512.
   static Queue host(int threads = 0);
   /// Calls are enqueued on a stream of their own. Throws DeviceFault where there is no such device.
   static Queue cuda(int device = 0);
@@ -63,6 +63,7 @@ TRIFACTOR_API void deallocate(QueueState&, void*) noexcept;
 TRIFACTOR_API void fill_zero(QueueState&, void*, std::size_t bytes);   // in the queue's order
 TRIFACTOR_API bool on_host(const QueueState&) noexcept;
 TRIFACTOR_API void throw_not_on_host(const char* what);
+TRIFACTOR_API void check_view(const char* call, const char* name, index_t rows, index_t cols, index_t ld);
 TRIFACTOR_API index_t checked_size(const char* what, index_t rows, index_t cols, std::size_t element);
 }  // namespace detail
 
@@ -136,6 +137,8 @@ void copy(Queue& from, std::type_identity_t<MatrixView<const T>> source, Queue& 
   if (source.rows != target.rows || source.cols != target.cols)
     throw InvalidArgument("copy: source is " + std::to_string(source.rows) + " x " + std::to_string(source.cols) +
                           " but target is " + std::to_string(target.rows) + " x " + std::to_string(target.cols));
+  detail::check_view("copy", "source", source.rows, source.cols, source.ld);
+  detail::check_view("copy", "target", target.rows, target.cols, target.ld);
   copy_columns(from, source.data, std::size_t(source.ld) * sizeof(T), to, target.data, std::size_t(target.ld) * sizeof(T),
                std::size_t(source.rows) * sizeof(T), std::size_t(source.cols));
 }

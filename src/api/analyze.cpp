@@ -46,16 +46,16 @@ std::size_t SparsePlan::plan_bytes() const noexcept {
   return bytes;
 }
 
-SparsePlan::Front SparsePlan::front(index_t s) const {
+SparsePlan::Front SparsePlan::front(index_t s) const try {
   const sparse::Plan& plan = data();
   if (s < 0 || s >= plan.fronts())
     throw InvalidArgument("SparsePlan::front: s = " + std::to_string(s) +
                           " must be at least 0 and less than fronts = " + std::to_string(plan.fronts()));
   const index_t columns = plan.col_count(s), rows = plan.row_count(s);
   return {plan.parent[s], state_->level[s], columns, rows, sparse::front_flops(rows, columns)};
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
-std::vector<SparsePlan::Level> SparsePlan::level_summary() const {
+std::vector<SparsePlan::Level> SparsePlan::level_summary() const try {
   std::vector<Level> list(levels());
   for (index_t s = 0; s < fronts(); ++s) {
     const Front f = front(s);
@@ -65,9 +65,9 @@ std::vector<SparsePlan::Level> SparsePlan::level_summary() const {
     level.flops += f.flops;
   }
   return list;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
-std::vector<SparsePlan::WidthBin> SparsePlan::width_histogram() const {
+std::vector<SparsePlan::WidthBin> SparsePlan::width_histogram() const try {
   std::vector<WidthBin> bins;
   for (index_t s = 0; s < fronts(); ++s) {
     const Front f = front(s);
@@ -78,9 +78,9 @@ std::vector<SparsePlan::WidthBin> SparsePlan::width_histogram() const {
     bins[b].flops += f.flops;
   }
   return bins;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
-std::string SparsePlan::text() const {
+std::string SparsePlan::text() const try {
   constexpr const char* names[] = {"auto", "METIS", "AMD", "natural", "given"};
   std::string text;
   char line[160];
@@ -97,21 +97,16 @@ std::string SparsePlan::text() const {
   text += '\n';
   if (!note().empty()) text += note() + '\n';
   return text;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <SparseIndex I>
-std::shared_ptr<const SparsePlan> analyze(const Pattern<I>& pattern, const AnalyzeOptions& options) {
+std::shared_ptr<const SparsePlan> analyze(const Pattern<I>& pattern, const AnalyzeOptions& options) try {
   const std::string_view chain[] = {api::host_architecture(), "host", "any"};
   const auto tuning = tuning::find<core::SparseTuning>(chain, "any", pattern.rows, 1, options.tuning);
-  try {
-    auto state = std::make_unique<SparsePlan::State>();
-    static_cast<sparse::Analysis&>(*state) = sparse::analyze(pattern, options, tuning);
-    return std::make_shared<SparsePlan>(std::move(state));
-  } catch (const std::bad_alloc&) {
-    throw OutOfMemory("analyze: memory ran out for a pattern of " + std::to_string(pattern.entries()) + " entries",
-                      std::size_t(pattern.entries()) * sizeof(index_t));
-  }
-}
+  auto state = std::make_unique<SparsePlan::State>();
+  static_cast<sparse::Analysis&>(*state) = sparse::analyze(pattern, options, tuning);
+  return std::make_shared<SparsePlan>(std::move(state));
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<std::int32_t>&, const AnalyzeOptions&);
 template TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<std::int64_t>&, const AnalyzeOptions&);

@@ -70,68 +70,68 @@ void with_factor_solve(const char* call, const Queue& q, Uplo uplo, const Items<
 }  // namespace
 
 template <Batch B>
-void cholesky(Queue& q, Uplo uplo, B A, int* info, const CholeskyOptions& options) {
+void cholesky(Queue& q, Uplo uplo, B A, int* info, const CholeskyOptions& options) try {
   const auto a = items("cholesky", "A", A);
   if (a.count > 0) check_pointer("cholesky", "info", info, sizeof(int));
   with_cholesky("cholesky", q, uplo, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-std::size_t cholesky_scratch(const Queue& q, Uplo uplo, B A, const CholeskyOptions& options) {
+std::size_t cholesky_scratch(const Queue& q, Uplo uplo, B A, const CholeskyOptions& options) try {
   std::size_t bytes = 0;
   with_cholesky("cholesky_scratch", q, uplo, items("cholesky_scratch", "A", A), options,
                 [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr); }); });
   return bytes;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-void cholesky_factor_solve(Queue& q, Uplo uplo, B A, B X, int* info, const CholeskyOptions& options) {
+void cholesky_factor_solve(Queue& q, Uplo uplo, B A, B X, int* info, const CholeskyOptions& options) try {
   const char* const call = "cholesky_factor_solve";
   const auto a = items(call, "A", A), x = items(call, "X", X);
   if (a.count > 0) check_pointer(call, "info", info, sizeof(int));
   with_factor_solve(call, q, uplo, a, x, options,
                     [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-std::size_t cholesky_factor_solve_scratch(const Queue& q, Uplo uplo, B A, B X, const CholeskyOptions& options) {
+std::size_t cholesky_factor_solve_scratch(const Queue& q, Uplo uplo, B A, B X, const CholeskyOptions& options) try {
   const char* const call = "cholesky_factor_solve_scratch";
   std::size_t bytes = 0;
   int given = 0;  // as much as a call with info needs
   with_factor_solve(call, q, uplo, items(call, "A", A), items(call, "X", X), options,
                     [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, &given); }); });
   return bytes;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-void cholesky_solve(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) {
+void cholesky_solve(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) try {
   const auto l = items("cholesky_solve", "L", L);
   const auto x = items("cholesky_solve", "X", X);
   check_fit("cholesky_solve", "L", l, x);
   check_read_info("cholesky_solve", info);
   const auto tuning = tuning_for<SolveTuning>(q, l, options.tuning);
   on_engine(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info, tuning); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-std::size_t cholesky_solve_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L, B X, const SolveOptions& options) {
+std::size_t cholesky_solve_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L, B X, const SolveOptions& options) try {
   const auto l = items("cholesky_solve_scratch", "L", L);
   const auto x = items("cholesky_solve_scratch", "X", X);
   check_fit("cholesky_solve_scratch", "L", l, x);
   const auto tuning = tuning_for<SolveTuning>(q, l, options.tuning);
   const int given = 0;  // as much as a call with info needs
   return plan(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, &given, tuning); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-void cholesky_log_det(Queue& q, Uplo uplo, B L, real_t<value_t<B>>* log_det, const int* info) {
+void cholesky_log_det(Queue& q, Uplo uplo, B L, real_t<value_t<B>>* log_det, const int* info) try {
   const Items<const inner_t<value_t<B>>> l = items("cholesky_log_det", "L", const_batch_t<B>(L));
   check_square("cholesky_log_det", "L", l);
   if (l.count == 0) return;
   check_pointer("cholesky_log_det", "log_det", log_det, sizeof(*log_det));
   check_read_info("cholesky_log_det", info);
   on_engine(q, [&](auto& e) { e.log_det(as_lower(uplo, l), log_det, info); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 namespace {
 template <class T, class Run>
@@ -147,20 +147,20 @@ auto with_inverse(const char* call, const Queue& q, Uplo uplo, const Items<const
 }  // namespace
 
 template <Batch B>
-void cholesky_inverse(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) {
+void cholesky_inverse(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) try {
   const char* const call = "cholesky_inverse";
   check_read_info(call, info);
   with_inverse(call, q, uplo, items(call, "L", L), items(call, "X", X), options,
                [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L, B X, const SolveOptions& options) {
+std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L, B X, const SolveOptions& options) try {
   const char* const call = "cholesky_inverse_scratch";
   const int given = 0;
   return with_inverse(call, q, uplo, items(call, "L", L), items(call, "X", X), options,
                       [&](auto driver) { return plan(q, [&](auto& e) { driver(e, &given); }); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                              \
   template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                        \

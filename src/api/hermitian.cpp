@@ -1,12 +1,11 @@
 // Whether a sparse matrix is hermitian by its values, and the hermitian matrix next to one that nearly is.
+#include <core/memory.hpp>
 #include <core/scalar.hpp>
-#include <trifactor/error.hpp>
 #include <trifactor/sparse.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <new>
 #include <string>
 
 namespace trifactor {
@@ -26,12 +25,6 @@ void check_values(const char* who, const Pattern<I>& p, std::span<const T> value
   if (values.size() != std::size_t(p.entries()))
     throw InvalidArgument(std::string(who) + ": values.size() = " + std::to_string(values.size()) +
                           " must equal the entries of the pattern, " + std::to_string(p.entries()));
-}
-
-template <SparseIndex I>
-[[noreturn]] void no_memory_for_mirror(const char* who, const Pattern<I>& p) {
-  throw OutOfMemory(std::string(who) + ": memory ran out for a pattern of " + std::to_string(p.entries()) + " entries",
-                    std::size_t(p.entries()) * sizeof(index_t));
 }
 
 /// Calls visit(i, j, a, b) for every place i >= j, by columns with ascending rows, in which a_ij or its mirror image is
@@ -80,44 +73,40 @@ void for_each_pair(const Pattern<I>& p, std::span<const T> values, const Visit& 
 }  // namespace
 
 template <Scalar T, SparseIndex I>
-bool is_hermitian(const Pattern<I>& p, std::span<const T> values, real_t<T> tolerance) {
+bool is_hermitian(const Pattern<I>& p, std::span<const T> values, real_t<T> tolerance) try {
   check_values("is_hermitian", p, values);
   if (!(tolerance >= 0 && std::isfinite(tolerance)))
     throw InvalidArgument("is_hermitian: tolerance = " + std::to_string(tolerance) +
                           " must be finite and not negative");
   if (p.stored != Stored::Full) return true;  // there is no mirror image that could differ
-  try {
-    std::vector<T> diagonal(p.rows, T(0));
-    for (index_t j = 0; j < p.rows; ++j)
-      for (index_t k = p.start[j]; k < p.start[j + 1]; ++k)
-        if (p.index[k] == j) diagonal[j] += values[k];
-    std::vector<real_t<T>> size(p.rows);
-    for (index_t j = 0; j < p.rows; ++j) size[j] = std::sqrt(std::abs(diagonal[j]));
-    bool hermitian = true;
-    for_each_pair(p, values, [&](index_t i, index_t j, T a, T b) {
-      const real_t<T> most = tolerance * size[i] * size[j];
-      return hermitian = a == b || (std::isfinite(most) && std::abs(a - b) <= most);
-    });
-    return hermitian;
-  } catch (const std::bad_alloc&) { no_memory_for_mirror("is_hermitian", p); }
-}
+  std::vector<T> diagonal(p.rows, T(0));
+  for (index_t j = 0; j < p.rows; ++j)
+    for (index_t k = p.start[j]; k < p.start[j + 1]; ++k)
+      if (p.index[k] == j) diagonal[j] += values[k];
+  std::vector<real_t<T>> size(p.rows);
+  for (index_t j = 0; j < p.rows; ++j) size[j] = std::sqrt(std::abs(diagonal[j]));
+  bool hermitian = true;
+  for_each_pair(p, values, [&](index_t i, index_t j, T a, T b) {
+    const real_t<T> most = tolerance * size[i] * size[j];
+    return hermitian = a == b || (std::isfinite(most) && std::abs(a - b) <= most);
+  });
+  return hermitian;
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T, SparseIndex I>
-CompressedColumns<T> hermitian_part(const Pattern<I>& p, std::span<const T> values) {
+CompressedColumns<T> hermitian_part(const Pattern<I>& p, std::span<const T> values) try {
   check_values("hermitian_part", p, values);
-  try {
-    CompressedColumns<T> lower;
-    lower.start.assign(p.rows + 1, 0);
-    for_each_pair(p, values, [&](index_t i, index_t j, T a, T b) {
-      ++lower.start[j + 1];
-      lower.index.push_back(i);
-      lower.values.push_back(i == j ? T(std::real(a)) : a == b ? a : a + (b - a) / real_t<T>(2));
-      return true;
-    });
-    for (index_t j = 0; j < p.rows; ++j) lower.start[j + 1] += lower.start[j];
-    return lower;
-  } catch (const std::bad_alloc&) { no_memory_for_mirror("hermitian_part", p); }
-}
+  CompressedColumns<T> lower;
+  lower.start.assign(p.rows + 1, 0);
+  for_each_pair(p, values, [&](index_t i, index_t j, T a, T b) {
+    ++lower.start[j + 1];
+    lower.index.push_back(i);
+    lower.values.push_back(i == j ? T(std::real(a)) : a == b ? a : a + (b - a) / real_t<T>(2));
+    return true;
+  });
+  for (index_t j = 0; j < p.rows; ++j) lower.start[j + 1] += lower.start[j];
+  return lower;
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE_INDEX(T, I)                                                        \
   template TRIFACTOR_API bool is_hermitian<T>(const Pattern<I>&, std::span<const T>, real_t<T>); \

@@ -39,21 +39,23 @@ std::string_view api::host_architecture() {
   return machine;
 }
 
-std::vector<DeviceInfo> devices() {
+std::vector<DeviceInfo> devices() try {
   std::vector<DeviceInfo> all{host_info()};
 #if TRIFACTOR_HAS_CUDA
   for (auto& device : cuda::devices()) all.push_back(std::move(device));
 #endif
   return all;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 #if TRIFACTOR_HAS_CUDA
-std::string why_no_cuda() { return cuda::why_no_device(); }
+std::string why_no_cuda() try { return cuda::why_no_device(); } TRIFACTOR_CATCH_BAD_ALLOC
 #else
-std::string why_no_cuda() { return core::built_without_cuda; }
+std::string why_no_cuda() try { return core::built_without_cuda; } TRIFACTOR_CATCH_BAD_ALLOC
 #endif
 
-std::string blas() { return host::blas_name() + ", " + std::to_string(host::HostEngine(0).threads()) + " threads"; }
+std::string blas() try {
+  return host::blas_name() + ", " + std::to_string(host::HostEngine(0).threads()) + " threads";
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 const char* version() { return TRIFACTOR_VERSION; }
 

@@ -28,7 +28,8 @@ struct Recording::State {
   core::Trace trace;
 };
 
-Recording::Recording(Queue& q) : state_(std::make_unique<State>(q)) {}
+Recording::Recording(Queue& q) try : state_(std::make_unique<State>(q)) {
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 Recording::~Recording() {
   try {
@@ -37,7 +38,7 @@ Recording::~Recording() {
   }
 }
 
-std::vector<Operation> Recording::finish() {
+std::vector<Operation> Recording::finish() try {
   state_->finish();
   std::vector<Operation> operations;
   for (const core::Span& s : state_->trace.spans)
@@ -45,7 +46,7 @@ std::vector<Operation> Recording::finish() {
       operations.push_back({s.lane, s.name, s.rows, s.cols, s.depth, s.begin.seconds, s.end.seconds});
   std::stable_sort(operations.begin(), operations.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
   return operations;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 namespace {
 
@@ -74,7 +75,7 @@ void right_update(E& e, Items<const T> L, Items<T> C, index_t k, index_t nb) {
 
 template <Scalar T>
 void cholesky_updates(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const T>> L, MatrixView<T> C, index_t first,
-                      index_t last, const std::string& overrides) {
+                      index_t last, const std::string& overrides) try {
   const char* const call = "cholesky_updates";
   const auto l = api::items(call, "L", L);
   const auto c = api::items(call, "C", C);
@@ -94,7 +95,7 @@ void cholesky_updates(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const
       else
         right_update(e, factor, target, k, tuning.nb);
   });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                               \
   template TRIFACTOR_API void cholesky_updates<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, index_t, index_t, \

@@ -40,44 +40,44 @@ void with_factor_solve(const char* call, const Queue& q, const Items<T>& A, cons
 }  // namespace
 
 template <Batch B>
-void lu(Queue& q, B A, int* pivots, int* info, const LuOptions& options) {
+void lu(Queue& q, B A, int* pivots, int* info, const LuOptions& options) try {
   const auto a = items("lu", "A", A);
   if (a.count > 0) check_pointer("lu", "info", info, sizeof(int));
   check_pivots("lu", a, pivots);
   with_lu("lu", q, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots, info); }); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) {
+std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) try {
   std::size_t bytes = 0;
   with_lu("lu_scratch", q, items("lu_scratch", "A", A), options,
           [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr, nullptr); }); });
   return bytes;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-void lu_factor_solve(Queue& q, B A, int* pivots, B X, int* info, const LuOptions& options) {
+void lu_factor_solve(Queue& q, B A, int* pivots, B X, int* info, const LuOptions& options) try {
   const char* const call = "lu_factor_solve";
   const auto a = items(call, "A", A), x = items(call, "X", X);
   if (a.count > 0) check_pointer(call, "info", info, sizeof(int));
   check_pivots(call, a, pivots);
   with_factor_solve(call, q, a, x, options,
                     [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots, info); }); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-std::size_t lu_factor_solve_scratch(const Queue& q, B A, B X, const LuOptions& options) {
+std::size_t lu_factor_solve_scratch(const Queue& q, B A, B X, const LuOptions& options) try {
   const char* const call = "lu_factor_solve_scratch";
   std::size_t bytes = 0;
   int given = 0;  // as much as a call with info needs
   with_factor_solve(call, q, items(call, "A", A), items(call, "X", X), options,
                     [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr, &given); }); });
   return bytes;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
 void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, const int* info,
-              const SolveOptions& options) {
+              const SolveOptions& options) try {
   const auto a = items("lu_solve", "LU", LU);
   const auto x = items("lu_solve", "X", X);
   check_fit("lu_solve", "LU", a, x);
@@ -85,17 +85,17 @@ void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, cons
   check_read_info("lu_solve", info);
   const auto tuning = tuning_for<core::SolveTuning>(q, a, options.tuning);
   on_engine(q, [&](auto& e) { dense::lu_solve(e, op, a, pivots, x, info, tuning); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X, const SolveOptions& options) {
+std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X, const SolveOptions& options) try {
   const auto a = items("lu_solve_scratch", "LU", LU);
   const auto x = items("lu_solve_scratch", "X", X);
   check_fit("lu_solve_scratch", "LU", a, x);
   const auto tuning = tuning_for<core::SolveTuning>(q, a, options.tuning);
   const int given = 0;  // as much as a call with info needs
   return plan(q, [&](auto& e) { dense::lu_solve(e, op, a, nullptr, x, &given, tuning); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 namespace {
 template <class T, class Run>
@@ -109,7 +109,7 @@ auto with_inverse(const char* call, const Queue& q, const Items<const T>& LU, co
 }  // namespace
 
 template <Batch B>
-void lu_inverse(Queue& q, const_batch_t<B> LU, const int* pivots, B X, const int* info, const SolveOptions& options) {
+void lu_inverse(Queue& q, const_batch_t<B> LU, const int* pivots, B X, const int* info, const SolveOptions& options) try {
   const char* const call = "lu_inverse";
   const auto a = items(call, "LU", LU);
   with_inverse(call, q, a, items(call, "X", X), options, [&](auto driver) {
@@ -117,18 +117,18 @@ void lu_inverse(Queue& q, const_batch_t<B> LU, const int* pivots, B X, const int
     check_read_info(call, info);
     on_engine(q, [&](auto& e) { driver(e, pivots, info); });
   });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-std::size_t lu_inverse_scratch(const Queue& q, const_batch_t<B> LU, B X, const SolveOptions& options) {
+std::size_t lu_inverse_scratch(const Queue& q, const_batch_t<B> LU, B X, const SolveOptions& options) try {
   const char* const call = "lu_inverse_scratch";
   const int given = 0;  // as much as a call with info needs
   return with_inverse(call, q, items(call, "LU", LU), items(call, "X", X), options,
                       [&](auto driver) { return plan(q, [&](auto& e) { driver(e, nullptr, &given); }); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-void lu_det(Queue& q, B LU, const int* pivots, value_t<B>* sign, real_t<value_t<B>>* log_abs) {
+void lu_det(Queue& q, B LU, const int* pivots, value_t<B>* sign, real_t<value_t<B>>* log_abs) try {
   using T = value_t<B>;
   const Items<const inner_t<T>> a = items("lu_det", "LU", const_batch_t<B>(LU));
   check_square("lu_det", "LU", a);
@@ -137,9 +137,9 @@ void lu_det(Queue& q, B LU, const int* pivots, value_t<B>* sign, real_t<value_t<
   check_pointer("lu_det", "sign", sign, sizeof(T));
   check_pointer("lu_det", "log_abs", log_abs, sizeof(*log_abs));
   on_engine(q, [&](auto& e) { e.lu_det(a, pivots_of(a, pivots), reinterpret_cast<inner_t<T>*>(sign), log_abs); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
-void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
+void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) try {
   check_size("permutation", "k", k);
   check_size("permutation", "rows", rows);
   if (k > rows) fail("permutation", "k", k, "be at most rows = " + std::to_string(rows));
@@ -147,7 +147,7 @@ void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) {
   if (rows == 0) return;
   check_pointer("permutation", "p", p, sizeof(int));
   on_engine(q, [&](auto& e) { e.permutation(pivots, k, p, rows); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                              \
   template TRIFACTOR_API void lu<B<T>>(Queue&, B<T>, int*, int*, const LuOptions&);                                    \

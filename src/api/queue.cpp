@@ -46,16 +46,20 @@ Queue::Queue(Queue&&) noexcept = default;
 Queue& Queue::operator=(Queue&&) noexcept = default;
 Queue::~Queue() = default;
 
-Queue Queue::host(int threads) {
+Queue Queue::host(int threads) try {
   if (threads < 0) api::fail("Queue::host", "threads", threads, "not be negative");
+  if (threads > host::most_threads)
+    api::fail("Queue::host", "threads", threads, "be at most " + std::to_string(host::most_threads));
   return Queue(host_state(threads));
-}
-Queue Queue::cuda(int device) { return Queue(cuda_state(nullptr, false, device)); }
-Queue Queue::wrap_cuda_stream(void* stream, int device) { return Queue(cuda_state(stream, true, device)); }
+} TRIFACTOR_CATCH_BAD_ALLOC
+Queue Queue::cuda(int device) try { return Queue(cuda_state(nullptr, false, device)); } TRIFACTOR_CATCH_BAD_ALLOC
+Queue Queue::wrap_cuda_stream(void* stream, int device) try {
+  return Queue(cuda_state(stream, true, device));
+} TRIFACTOR_CATCH_BAD_ALLOC
 
-void Queue::reserve(std::size_t bytes) {
+void Queue::reserve(std::size_t bytes) try {
   api::on_engine(*this, [&](auto& e) { e.arena().reserve(bytes); });
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 #if TRIFACTOR_HAS_CUDA
 void Queue::sync() {
@@ -80,7 +84,7 @@ void copy_bytes(Queue& from, const void* source, Queue& to, void* target, std::s
 }
 
 void copy_columns(Queue& from, const void* source, std::size_t source_ld, [[maybe_unused]] Queue& to, void* target,
-                  std::size_t target_ld, std::size_t rows, std::size_t cols) {
+                  std::size_t target_ld, std::size_t rows, std::size_t cols) try {
   if (rows == 0 || cols == 0) return;
   if (!source) api::fail("copy", "source is null");
   if (!target) api::fail("copy", "target is null");
@@ -96,7 +100,7 @@ void copy_columns(Queue& from, const void* source, std::size_t source_ld, [[mayb
 #endif
   for (std::size_t j = 0; j < cols; ++j)
     std::memcpy(static_cast<char*>(target) + j * target_ld, static_cast<const char*>(source) + j * source_ld, rows);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 void api::copy(QueueState& state, const void* source, void* target, std::size_t bytes) {
   if (bytes == 0) return;
@@ -113,10 +117,10 @@ void api::copy(QueueState& state, const void* source, void* target, std::size_t 
 
 namespace detail {
 
-std::shared_ptr<QueueState> host_memory() {
+std::shared_ptr<QueueState> host_memory() try {
   static const std::shared_ptr<QueueState> state = host_state(1);
   return state;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 #if TRIFACTOR_HAS_CUDA
 void* allocate(QueueState& s, std::size_t bytes) {
@@ -139,6 +143,13 @@ bool on_host(const QueueState&) noexcept { return true; }
 
 void throw_not_on_host(const char* what) {
   throw InvalidArgument(std::string(what) + " reads host memory, but this memory is a CUDA device's: copy() it first");
+}
+
+void check_view(const char* call, const char* name, index_t rows, index_t cols, index_t ld) {
+  api::check_size(call, std::string(name) + ".rows", rows);
+  api::check_size(call, std::string(name) + ".cols", cols);
+  api::check_size(call, std::string(name) + ".ld", ld);
+  if (rows > 0 && cols > 0) api::check_ld(call, name, rows, ld);
 }
 
 index_t checked_size(const char* what, index_t rows, index_t cols, std::size_t element) {

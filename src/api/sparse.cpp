@@ -74,7 +74,8 @@ void check_factored(const char* call, const State& state) {
 
 template <Scalar T>
 SparseCholesky<T>::SparseCholesky(Queue& q, std::shared_ptr<const SparsePlan> plan, const SparseOptions& options)
-    : state_(std::make_unique<State>(q, std::move(plan), options)) {}
+    try : state_(std::make_unique<State>(q, std::move(plan), options)) {
+} TRIFACTOR_CATCH_BAD_ALLOC
 template <Scalar T>
 SparseCholesky<T>::SparseCholesky(SparseCholesky&&) noexcept = default;
 template <Scalar T>
@@ -83,25 +84,25 @@ template <Scalar T>
 SparseCholesky<T>::~SparseCholesky() = default;
 
 template <Scalar T>
-SparseMemory SparseCholesky<T>::memory(Queue& q, const SparsePlan& plan, const SparseOptions& options) {
+SparseMemory SparseCholesky<T>::memory(Queue& q, const SparsePlan& plan, const SparseOptions& options) try {
   return make_numeric<inner_t<T>>(q, plan.data(), options)->memory();
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-index_t SparseCholesky<T>::try_factor(std::span<const T> values, real_t<T> shift) {
+index_t SparseCholesky<T>::try_factor(std::span<const T> values, real_t<T> shift) try {
   State& state = *state_;
   const auto* inner = checked("SparseCholesky::factor", state, values);
   state.info = -1, state.shift = shift;
   const index_t failed = state.numeric->factor(inner, shift);
   return state.info = failed < 0 ? 0 : state.plan.permutation[failed] + 1;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-void SparseCholesky<T>::factor(std::span<const T> values, real_t<T> shift) {
+void SparseCholesky<T>::factor(std::span<const T> values, real_t<T> shift) try {
   if (const index_t column = try_factor(values, shift); column != 0)
     throw NotPositiveDefinite(column, "the matrix is not positive definite: the pivot of column " +
                                           std::to_string(column) + " (counted from 1) is not positive and finite");
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 index_t SparseCholesky<T>::info() const noexcept {
@@ -109,14 +110,14 @@ index_t SparseCholesky<T>::info() const noexcept {
 }
 
 template <Scalar T>
-void SparseCholesky<T>::solve(MatrixView<T> B, SparsePart part) const {
+void SparseCholesky<T>::solve(MatrixView<T> B, SparsePart part) const try {
   const auto b = checked("SparseCholesky::solve", *state_, B);
   check_factored("SparseCholesky::solve", *state_);
   state_->numeric->solve(b, part);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-std::vector<T> SparseCholesky<T>::solve(const std::vector<T>& b) const {
+std::vector<T> SparseCholesky<T>::solve(const std::vector<T>& b) const try {
   const index_t n = index_t(b.size());
   if (n != state_->plan.n)
     fail("SparseCholesky::solve", "b.size()", n, "equal the order of A, " + std::to_string(state_->plan.n));
@@ -126,10 +127,10 @@ std::vector<T> SparseCholesky<T>::solve(const std::vector<T>& b) const {
   solve(MatrixView<T>{x.data(), n, 1, std::max<index_t>(1, n)});
   copy(*state_->queue, x.data(), result.data(), b.size() * sizeof(T));
   return result;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-Refinement<T> SparseCholesky<T>::solve_refined(std::span<const T> values, MatrixView<T> B) const {
+Refinement<T> SparseCholesky<T>::solve_refined(std::span<const T> values, MatrixView<T> B) const try {
   constexpr const char* call = "SparseCholesky::solve_refined";
   State& state = *state_;
   const auto view = checked(call, state, B);
@@ -142,18 +143,18 @@ Refinement<T> SparseCholesky<T>::solve_refined(std::span<const T> values, Matrix
     if (!(column.error <= result.backward_error)) result.backward_error = column.error;
   }
   return result;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-real_t<T> SparseCholesky<T>::log_det() const {
+real_t<T> SparseCholesky<T>::log_det() const try {
   check_factored("SparseCholesky::log_det", *state_);
   double sum = 0;
   for (const real_t<T> d : diagonal()) sum += std::log(double(d));
   return real_t<T>(2 * sum);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-std::vector<real_t<T>> SparseCholesky<T>::diagonal() const {
+std::vector<real_t<T>> SparseCholesky<T>::diagonal() const try {
   check_factored("SparseCholesky::diagonal", *state_);
   std::vector<inner_t<T>> entries(state_->plan.n);
   state_->numeric->diagonal(entries.data());
@@ -161,10 +162,10 @@ std::vector<real_t<T>> SparseCholesky<T>::diagonal() const {
   d.reserve(entries.size());
   for (const auto& entry : entries) d.push_back(real(entry));
   return d;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-CompressedColumns<T> SparseCholesky<T>::lower() const {
+CompressedColumns<T> SparseCholesky<T>::lower() const try {
   check_factored("SparseCholesky::lower", *state_);
   const Plan& plan = state_->plan;
   std::vector<T> factor(plan.factor_entries);
@@ -182,7 +183,7 @@ CompressedColumns<T> SparseCholesky<T>::lower() const {
     }
   }
   return L;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 const SparsePlan& SparseCholesky<T>::plan() const noexcept {
@@ -190,9 +191,9 @@ const SparsePlan& SparseCholesky<T>::plan() const noexcept {
 }
 
 template <Scalar T>
-SparseMemory SparseCholesky<T>::memory() const {
+SparseMemory SparseCholesky<T>::memory() const try {
   return state_->numeric->memory();
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE(T) template class TRIFACTOR_API SparseCholesky<core::ScalarTraits<T>::Public>;
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

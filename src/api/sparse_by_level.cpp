@@ -25,6 +25,7 @@ class Lists {
     staged_.resize((at + bytes + alignment - 1) / alignment * alignment);
     set(at, values);
     places_.push_back({&place, at});
+    place = reinterpret_cast<const V*>(std::uintptr_t(alignment));  // planning reads nothing, but tells null from a list
     return at;
   }
   template <class V>
@@ -218,6 +219,7 @@ class ByLevel final : public SparseNumeric<T> {
     sparse::LevelData<T> data = data_;
     // Planning reads no memory: any address will do, but none is computed from a null pointer.
     data.factor = data.updates = data.Z = reinterpret_cast<T*>(std::uintptr_t(256));
+    data.Z1 = data.Z2 = reinterpret_cast<T**>(std::uintptr_t(256));
     return plan(*queue_, [&](auto& e) {
       sparse::factor(e, data, data.factor, Real<T>(0));
       sparse::forward(e, data, 1);

@@ -123,7 +123,7 @@ struct CholeskyFactor<T>::State : OnDevice<T> {
 };
 
 template <Scalar T>
-CholeskyFactor<T>::CholeskyFactor(MatrixView<const T> A, const CholeskyValueOptions& o) {
+CholeskyFactor<T>::CholeskyFactor(MatrixView<const T> A, const CholeskyValueOptions& o) try {
   if (A.rows != A.cols)
     fail("cholesky", "A is " + std::to_string(A.rows) + " x " + std::to_string(A.cols) + " but must be square");
   state_ = std::make_unique<State>(A, o);
@@ -131,7 +131,7 @@ CholeskyFactor<T>::CholeskyFactor(MatrixView<const T> A, const CholeskyValueOpti
   Buffer<int> info(q, 1);
   trifactor::cholesky(q, o.uplo, state_->matrix.view(), info.data(), o.options);
   if (const int k = fetched(q, info); k != 0) throw NotPositiveDefinite(k);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 CholeskyFactor<T>::CholeskyFactor(CholeskyFactor&&) noexcept = default;
@@ -149,45 +149,45 @@ Device CholeskyFactor<T>::device() const noexcept {
 }
 
 template <Scalar T>
-Matrix<T> CholeskyFactor<T>::solve(MatrixView<const T> B) const {
+Matrix<T> CholeskyFactor<T>::solve(MatrixView<const T> B) const try {
   api::items("CholeskyFactor::solve", "B", B);
   const index_t n = state_->matrix.rows();
   if (B.rows != n) fail("CholeskyFactor::solve", "B.rows", B.rows, "equal the order of A, " + std::to_string(n));
   auto X = state_->from_host(B);
   cholesky_solve(*state_->lease, state_->uplo, state_->matrix.view(), X.view());
   return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-std::vector<T> CholeskyFactor<T>::solve(const std::vector<T>& b) const {
+std::vector<T> CholeskyFactor<T>::solve(const std::vector<T>& b) const try {
   return as_vector(solve(as_column(b)));
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-real_t<T> CholeskyFactor<T>::log_det() const {
+real_t<T> CholeskyFactor<T>::log_det() const try {
   Buffer<real_t<T>> value(*state_->lease, 1);
   cholesky_log_det(*state_->lease, state_->uplo, state_->matrix.view(), value.data());
   return fetched(*state_->lease, value);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-Matrix<T> CholeskyFactor<T>::inverse() const {
+Matrix<T> CholeskyFactor<T>::inverse() const try {
   Queue& q = *state_->lease;
   const index_t n = state_->matrix.rows();
   Matrix<T> X(q, n, n);
   cholesky_inverse(q, state_->uplo, state_->matrix.view(), X.view());
   return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-Matrix<T> CholeskyFactor<T>::factor() const {
+Matrix<T> CholeskyFactor<T>::factor() const try {
   auto L = state_->to_host(state_->matrix);
   for (index_t j = 0; j < L.cols(); ++j) {
     const bool is_lower = state_->uplo == Uplo::Lower;
     for (index_t i = is_lower ? 0 : j + 1; i < (is_lower ? j : L.rows()); ++i) L(i, j) = T(0);
   }
   return L;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 struct LuFactor<T>::State : OnDevice<T> {
@@ -207,12 +207,12 @@ struct LuFactor<T>::State : OnDevice<T> {
 };
 
 template <Scalar T>
-LuFactor<T>::LuFactor(MatrixView<const T> A, const LuValueOptions& o) : state_(std::make_unique<State>(A, o)) {
+LuFactor<T>::LuFactor(MatrixView<const T> A, const LuValueOptions& o) try : state_(std::make_unique<State>(A, o)) {
   Queue& q = *state_->lease;
   Buffer<int> info(q, 1);
   trifactor::lu(q, state_->matrix.view(), state_->pivots.data(), info.data(), o.options);
   state_->zero_pivot = fetched(q, info);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 LuFactor<T>::LuFactor(LuFactor&&) noexcept = default;
@@ -230,45 +230,45 @@ Device LuFactor<T>::device() const noexcept {
 }
 
 template <Scalar T>
-Matrix<T> LuFactor<T>::solve(MatrixView<const T> B, Op op) const {
+Matrix<T> LuFactor<T>::solve(MatrixView<const T> B, Op op) const try {
   api::items("LuFactor::solve", "B", B);
   const index_t n = state_->regular_order("LuFactor::solve");
   if (B.rows != n) fail("LuFactor::solve", "B.rows", B.rows, "equal the order of A, " + std::to_string(n));
   auto X = state_->from_host(B);
   lu_solve(*state_->lease, op, state_->matrix.view(), state_->pivots.data(), X.view());
   return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-std::vector<T> LuFactor<T>::solve(const std::vector<T>& b, Op op) const {
+std::vector<T> LuFactor<T>::solve(const std::vector<T>& b, Op op) const try {
   return as_vector(solve(as_column(b), op));
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-Matrix<T> LuFactor<T>::inverse() const {
+Matrix<T> LuFactor<T>::inverse() const try {
   Queue& q = *state_->lease;
   const index_t n = state_->regular_order("LuFactor::inverse");
   Matrix<T> X(q, n, n);
   lu_inverse(q, state_->matrix.view(), state_->pivots.data(), X.view());
   return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-Determinant<T> LuFactor<T>::det() const {
+Determinant<T> LuFactor<T>::det() const try {
   Queue& q = *state_->lease;
   Buffer<T> sign(q, 1);
   Buffer<real_t<T>> log_abs(q, 1);
   lu_det(q, state_->matrix.view(), state_->pivots.data(), sign.data(), log_abs.data());
   return {fetched(q, sign), fetched(q, log_abs)};
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-Matrix<T> LuFactor<T>::factors() const {
+Matrix<T> LuFactor<T>::factors() const try {
   return state_->to_host(state_->matrix);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-std::vector<int> LuFactor<T>::permutation() const {
+std::vector<int> LuFactor<T>::permutation() const try {
   Queue& q = *state_->lease;
   const index_t rows = state_->matrix.rows();
   Buffer<int> p(q, rows);
@@ -276,7 +276,7 @@ std::vector<int> LuFactor<T>::permutation() const {
   std::vector<int> result(static_cast<std::size_t>(rows));
   copy(q, p.data(), state_->host, result.data(), rows);
   return result;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE(T)                                              \
   template class TRIFACTOR_API CholeskyFactor<core::ScalarTraits<T>::Public>; \

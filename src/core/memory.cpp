@@ -20,6 +20,11 @@ void throw_out_of_memory(const char* where, std::size_t bytes) {
   throw OutOfMemory("out of memory: " + std::to_string(bytes) + " bytes of " + where + " memory were asked for", bytes);
 }
 
+namespace {
+const OutOfMemory ran_out("out of memory: the host has no more", 0);   // copies share its words
+}
+void throw_out_of_memory() { throw OutOfMemory(ran_out); }
+
 void count_allocation(const char* where, std::size_t bytes) {
   if (++allocations == fail_at) throw_out_of_memory(where, bytes);
   bytes_allocated += bytes;

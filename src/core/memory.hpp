@@ -4,6 +4,7 @@
 #include <trifactor/error.hpp>
 
 #include <cstdint>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace trifactor::core {
 void count_allocation(const char* where, std::size_t bytes);
 /// Throws OutOfMemory that says how many bytes were asked for, and where.
 [[noreturn]] void throw_out_of_memory(const char* where, std::size_t bytes);
+
+/// Throws OutOfMemory without a number, and without taking memory to say so.
+[[noreturn]] void throw_out_of_memory();
 
 /// Host memory, aligned to 256 bytes.
 void* allocate_host(std::size_t bytes);
@@ -75,3 +79,7 @@ class Arena {
 };
 
 }  // namespace trifactor::core
+
+// Ends the body of a public function that begins with `try`: what the standard library could not allocate is OutOfMemory too.
+#define TRIFACTOR_CATCH_BAD_ALLOC \
+  catch (const std::bad_alloc&) { ::trifactor::core::throw_out_of_memory(); }

@@ -6,7 +6,7 @@
 namespace trifactor::host {
 
 HostEngine::HostEngine(int threads)
-    : threads_(threads > 0 ? threads : omp_get_max_threads()), arena_(host_memory_source()) {}
+    : threads_(threads > 0 ? threads : min(omp_get_max_threads(), most_threads)), arena_(host_memory_source()) {}
 
 std::string blas_name() {
   const int kind = openblas_get_parallel();
@@ -27,7 +27,7 @@ void HostEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int*
   if (arena_.planning()) return;
   for (index_t b = 0; b < X.count; ++b) {
     const bool fits = L.possible_square(b) && X.possible(b) && L.item_rows[b] == X.item_rows[b];
-    skip[b] = info && info[b] != 0 ? info[b] : fits ? 0 : -1;
+    skip[b] = !fits ? -1 : info ? info[b] : 0;
   }
 }
 

@@ -10,11 +10,14 @@ namespace trifactor::host {
 
 using namespace core;
 
+/// OpenBLAS has room for the buffers of so many callers and its own threads, whatever it was built for.
+inline constexpr int most_threads = 512;
+
 /// Operations are complete on return, so there is one lane: side() is the engine itself. See core/engine.hpp for what
 /// each operation does.
 class HostEngine {
  public:
-  /// threads = 0: as many as OpenMP offers.
+  /// threads = 0: as many as OpenMP offers, up to the most.
   explicit HostEngine(int threads);
   HostEngine(const HostEngine&) = delete;
 

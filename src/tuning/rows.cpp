@@ -1,5 +1,6 @@
 #include <tuning/rows.hpp>
 
+#include <core/memory.hpp>
 #include <core/printable.hpp>
 #include <trifactor/error.hpp>
 #include <tuning/embedded.hpp>
@@ -109,6 +110,6 @@ const Table& table() {
 
 namespace trifactor {
 
-std::vector<TuningRow> tuning_rows() { return tuning::table().list(); }
+std::vector<TuningRow> tuning_rows() try { return tuning::table().list(); } TRIFACTOR_CATCH_BAD_ALLOC
 
 }  // namespace trifactor

@@ -105,6 +105,19 @@ TYPED_TEST(BatchCalls, RaggedItemsThatDoNotFitGetMinusOne) {
   this->q.sync();
   EXPECT_EQ(info.download(), (std::vector<int>{-1, 0, 0, 0, 0, 0}));
   EXPECT_TRUE(same_bits(X.download()[0], B[0]));
+
+  // Also where the factorization fails, and -1 is not to be taken for it.
+  auto singular = A;
+  for (std::size_t i : {0, 1}) zero_row_and_column(singular[i], 0);
+  F.upload(singular), X.upload(B);
+  lu_factor_solve(this->q, F.ragged(), pivots.data(), x, info.data());
+  this->q.sync();
+  EXPECT_EQ(info.download(), (std::vector<int>{-1, 1, 0, 0, 0, 0}));
+  F.upload(singular);
+  cholesky_factor_solve(this->q, Uplo::Lower, F.ragged(), x, info.data());
+  this->q.sync();
+  EXPECT_EQ(info.download(), (std::vector<int>{-1, 1, 0, 0, 0, 0}));
+  EXPECT_TRUE(same_bits(X.download()[0], B[0]) && same_bits(X.download()[1], B[1]));
 }
 
 // Grids have fewer places in one direction than batches may have items, and than items may have right-hand sides.

@@ -116,7 +116,7 @@ TYPED_TEST(Mistake, BadOptions) {
     return [&, tuning] { cholesky(q, Uplo::Lower, this->a(), info, {.tuning = tuning}); };
   };
   this->expect_mistake(cholesky_with("wdith=3"), {"wdith", "nb", "looking"});
-  this->expect_mistake(cholesky_with("nb=0"), {"nb", "0", "at least 1"});
+  this->expect_mistake(cholesky_with("nb=0"), {"nb", "0", "from 1 to 2147483647"});
   this->expect_mistake(cholesky_with("nb=8 leaf=-3"), {"leaf", "-3"});
   this->expect_mistake(cholesky_with("nb=many"), {"nb", "many"});
   this->expect_mistake(cholesky_with("nb=8x"), {"nb", "8x"});
@@ -299,6 +299,23 @@ TYPED_TEST(Mistake, BadMemory) {
   this->expect_mistake([&] { Matrix<TypeParam>(q, 3, -2); }, {"Matrix", "-2", "negative"});
   this->expect_mistake([&] { Matrix<TypeParam>(q, too_large * too_large, too_large); }, {"Matrix", "at most"});
   this->expect_mistake([&] { Queue::host(-1); }, {"Queue::host", "threads", "-1", "negative"});
+  for (int threads : {513, 100000, std::numeric_limits<int>::max()})
+    this->expect_mistake([&] { Queue::host(threads); },
+                         {"Queue::host", "threads", std::to_string(threads).c_str(), "at most 512"});
+}
+
+TYPED_TEST(Mistake, CopiesOfBadViews) {
+  using View = MatrixView<TypeParam>;
+  auto& q = this->q;
+  const auto a = this->a();
+  const auto copied = [&](View from, View to) { return [&q, from, to] { copy(q, from, q, to); }; };
+  this->expect_mistake(copied({a.data, -1, 2, 6}, {a.data, -1, 2, 6}), {"copy", "source.rows", "-1", "negative"});
+  this->expect_mistake(copied({a.data, 2, -1, 6}, {a.data, 2, -1, 6}), {"copy", "source.cols", "-1", "negative"});
+  this->expect_mistake(copied({a.data, 2, 2, -1}, a.block(0, 0, 2, 2)), {"copy", "source.ld", "-1", "negative"});
+  this->expect_mistake(copied(a.block(0, 0, 2, 2), {a.data, 2, 2, -1}), {"copy", "target.ld", "-1", "negative"});
+  this->expect_mistake(copied(a.block(0, 0, 2, 1), {a.data, 2, 1, 1}), {"copy", "target.ld", "1", "2"});
+  this->expect_mistake(copied(a.block(0, 0, 2, 2), a.block(0, 0, 2, 3)), {"copy", "2 x 2", "2 x 3"});
+  copy(q, View{}, q, View{});
 }
 
 }  // namespace

@@ -443,6 +443,25 @@ TYPED_TEST(SparseCholeskyTest, RefusesWhatDoesNotFit) {
   solve(this->q, moved, X);
 }
 
+TYPED_TEST(SparseCholeskyTest, ByLevelNothingIsAllocatedAfterPlanning) {
+  using T = TypeParam;
+  for (const auto& A : this->shapes()) {
+    const auto given = A.stored(Stored::Lower);
+    const auto plan = analyze(given.pattern());
+    for (const char* tuning : {"levels=1", "levels=1 alone=8 alone_below=8"}) {
+      SCOPED_TRACE(A.name + " " + tuning + " n=" + std::to_string(A.n));
+      Queue q = test_queue();  // with nothing reserved
+      SparseCholesky<T> F(q, plan, {.tuning = tuning});
+      EXPECT_EQ(F.memory().total(), SparseCholesky<T>::memory(q, *plan, {.tuning = tuning}).total());
+      const DeviceArray<T> values(q, given.values), x(q, std::vector<T>(A.n, T(1)));
+      const index_t before = testing::allocation_count();
+      F.factor(std::span<const T>(values.data(), given.values.size()));
+      F.solve(MatrixView<T>{x.data(), A.n, 1, std::max<index_t>(1, A.n)});
+      EXPECT_EQ(testing::allocation_count(), before);
+    }
+  }
+}
+
 TYPED_TEST(SparseCholeskyTest, SurvivesEveryAllocationThatFails) {
   using T = TypeParam;
   const auto A = poisson2d<T>(this->random, 10);

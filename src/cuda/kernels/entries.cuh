@@ -22,7 +22,7 @@ template <class T>
 __global__ void check_solve_kernel(Items<const T> L, Items<T> X, const int* info, int* skip) {
   for (index_t b = index_t(blockIdx.x) * blockDim.x + threadIdx.x; b < X.count; b += index_t(gridDim.x) * blockDim.x) {
     const bool fits = L.possible_square(b) && X.possible(b) && L.item_rows[b] == X.item_rows[b];
-    skip[b] = info && info[b] != 0 ? info[b] : fits ? 0 : -1;
+    skip[b] = !fits ? -1 : info ? info[b] : 0;
   }
 }
 template <class T>
