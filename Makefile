@@ -5,21 +5,27 @@ TRIFACTOR_SCALARS ?= f32,f64,c32,c64
 JOBS ?= $(shell nproc)
 export TRIFACTOR_CUDA TRIFACTOR_SCALARS JOBS
 
-.PHONY: help build demo test test-all packages clean
+.PHONY: help configure build program demo test test-all packages clean
 
 help:
-	@echo 'make demo       build, then factor and solve a few systems on what is there'
+	@echo 'make demo       build the program, then factor and solve a few systems on what is there'
 	@echo 'make test       build and run all tests, and the host tests with sanitizers'
 	@echo 'make test-all   the same with all scalars in every build, and CUDA for architectures 80 and 90'
-	@echo 'make build      build build/trifactor and the library'
+	@echo 'make build      build the library, build/trifactor and the tests'
+	@echo 'make program    build the library and build/trifactor alone'
 	@echo 'make clean      remove build/'
 	@echo 'TRIFACTOR_CUDA=auto|on|off and TRIFACTOR_SCALARS=f32,f64,c32,c64 may follow each of them'
 
-build: packages
+configure: packages
 	cmake --preset release -DTRIFACTOR_CUDA=$(TRIFACTOR_CUDA) -DTRIFACTOR_SCALARS=$(TRIFACTOR_SCALARS)
+
+build: configure
 	cmake --build build -j $(JOBS)
 
-demo: build
+program: configure
+	cmake --build build -j $(JOBS) --target trifactor_program
+
+demo: program
 	build/trifactor demo
 
 test: packages

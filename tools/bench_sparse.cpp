@@ -51,14 +51,6 @@ nlohmann::json ask_cholmod(const SparseMatrix<double>& A, const SparsePlan& plan
       output_of({cholmod_program(), matrix, ordering, fmt::format("{}", runs), fmt::format("{}", columns)}));
 }
 
-template <class T>
-SparseMatrix<T> converted(SparseMatrix<double> A) {
-  if constexpr (std::same_as<T, double>)
-    return A;
-  else
-    return {A.n, std::move(A.start), std::move(A.row), {A.value.begin(), A.value.end()}};
-}
-
 }  // namespace
 
 std::string cholmod_program() {

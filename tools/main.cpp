@@ -99,8 +99,8 @@ void add_generate(CLI::App& app, GenerateOptions& o) {
 
 void add_demo(CLI::App& app, std::string& device) {
   CLI::App* const command = app.add_subcommand("demo", "factor and solve a few systems, and show how that went");
-  command->add_option("--device", device, "host or cuda")
-      ->check(CLI::IsMember({"host", "cuda"}))
+  command->add_option("--device", device, "auto (the CPU and, side by side, the GPU where there is one), host or cuda")
+      ->check(CLI::IsMember({"auto", "host", "cuda"}))
       ->capture_default_str();
   command->callback([&] { demo(device); });
 }
@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
     TraceOptions trace;
     AnalyzeOptions analyze;
     GenerateOptions generate;
-    std::string device = "host";
+    std::string device = "auto";
   } o;
   add_info(app, o.json);
   add_solve(app, o.solve);

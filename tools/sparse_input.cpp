@@ -51,11 +51,7 @@ bool SparseSource::is_complex() const { return file_ && file_->header().is_compl
 template <Scalar T>
 SparseMatrix<T> SparseSource::load() const {
   if (file_) return read_sparse<T>(*file_);
-  SparseMatrix<double> A = generate(word_, seed_);
-  if constexpr (std::same_as<T, double>)
-    return A;
-  else
-    return {A.n, std::move(A.start), std::move(A.row), {A.value.begin(), A.value.end()}};
+  return converted<T>(generate(word_, seed_));
 }
 
 Ordering ordering_named(const std::string& name) {

@@ -6,6 +6,7 @@
 #include <trifactor/queue.hpp>
 #include <trifactor/sparse.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,6 +36,15 @@ struct SparseMatrix {
     return {.rows = n, .cols = n, .start = start.data(), .index = row.data(), .sorted = true};
   }
 };
+
+/// The same matrix with another scalar.
+template <Scalar T>
+SparseMatrix<T> converted(SparseMatrix<double> A) {
+  if constexpr (std::same_as<T, double>)
+    return A;
+  else
+    return {A.n, std::move(A.start), std::move(A.row), {A.value.begin(), A.value.end()}};
+}
 
 /// Values of the host in a queue's memory: copied only where that is another.
 template <class T>

@@ -3,7 +3,6 @@ import json
 import os
 import re
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
 import program
@@ -51,32 +50,49 @@ class Info(ProgramTest):
 
 
 class Demo(ProgramTest):
-    def check_table(self, text, device):
-        heading, *rows = [line for line in text.splitlines() if re.match(r"what|.* x \d", line)]
-        titles = ["what", "size", "scalar", "device", "ms", "Gflop/s", "residual ratio", "joules"]
+    SYSTEMS = ["SPD system", "general system", "batch of SPD systems", "sparse SPD system"]
+
+    def check_table(self, text, *devices):
+        heading, *rows = [line for line in text.splitlines() if re.match(r"what|.* \d+ x \d", line)]
+        titles = ["what", "size", "scalar", "device", "ms", "Gflop/s", "times the CPU", "residual ratio", "joules"]
+        if len(devices) == 1:
+            titles.remove("times the CPU")
         self.assertEqual(re.split(r"  +", heading), titles)
-        cells = [re.split(r"  +", row) for row in rows]
-        self.assertEqual([len(row) for row in cells], [8, 8, 8], text)
         self.assertEqual(len({len(line) for line in [heading] + rows}), 1, "not aligned:\n" + text)
-        what = [row[0].split(",")[0] for row in cells]
-        self.assertEqual(what, ["SPD system", "general system", "batch of SPD systems"])
-        self.assertRegex(cells[2][1], "^10000 of ")
+        cells = [dict(zip(titles, re.split(r"  +", row), strict=True)) for row in rows]
+        self.assertEqual([(row["what"].split(",")[0], row["device"]) for row in cells],
+                         [(system, device) for system in self.SYSTEMS for device in devices])
         for row in cells:
-            self.assertEqual(row[3], device)
-            self.assertGreater(float(row[4]), 0)
-            self.assertGreater(float(row[5]), 0)
-            self.assertLess(float(row[6]), 30)
-            self.assertTrue(row[7] == "-" or float(row[7]) > 0)
+            self.assertEqual(row["size"].startswith("10000 of "), row["what"].startswith("batch"))
+            self.assertGreater(float(row["ms"]), 0)
+            self.assertGreater(float(row["Gflop/s"]), 0)
+            self.assertLess(float(row["residual ratio"]), 30)
+            self.assertTrue(row["joules"] == "-" or float(row["joules"]) > 0)
+            if row["device"] == "host" and len(devices) > 1:
+                self.assertEqual(float(row["times the CPU"]), 1)
+        self.assertRegex(text, r"The sparse system is that of 'trifactor generate elastic3d:\d+'")
+        return cells
 
-    def test_factors_and_solves_three_things_on_the_host(self):
-        begin = time.monotonic()
+    def test_what_is_there_side_by_side(self):
         text = self.succeed("demo")
-        if not program.has_address_sanitizer():
-            self.assertLess(time.monotonic() - begin, 60)
-        self.check_table(text, "host")
-        self.assertEqual("trifactor demo --device cuda" in text, program.has_gpu())
+        if program.has_gpu():
+            self.assertNotIn("Only the CPU", text)
+            cells = self.check_table(text, "host", "cuda")
+            for cpu, gpu in zip(cells[::2], cells[1::2]):
+                ratio = float(cpu["ms"]) / float(gpu["ms"])
+                self.assertLess(abs(float(gpu["times the CPU"]) - ratio), 0.06 + 0.02 * ratio)   # as far as both are printed
+        else:
+            self.assertIn("\nOnly the CPU is used: %s.\n" % program.info()["why_no_cuda"], text)
+            self.check_table(text, "host")
 
-    def test_on_the_gpu(self):
+    def test_on_the_cpu_alone(self):
+        if not program.has_gpu():
+            self.skipTest("no GPU: that is what the test above does")
+        text = self.succeed("demo", "--device", "host")
+        self.assertNotIn("GPU", text)
+        self.check_table(text, "host")
+
+    def test_on_the_gpu_alone(self):
         if not program.has_gpu():
             self.fail_with(3, program.why_no_gpu(), "demo", "--device", "cuda")
             self.skipTest("no GPU")
