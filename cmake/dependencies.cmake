@@ -1,4 +1,4 @@
-# OpenBLAS, LAPACKE, OpenMP, METIS and AMD. Distributions keep each flavour of OpenBLAS in a folder of its own; the OpenMP flavour
+# OpenBLAS, LAPACKE, OpenMP, METIS, AMD, COLAMD and SuperLU. Distributions keep each flavour of OpenBLAS in a folder of its own; the OpenMP flavour
 # comes first, since it runs serially inside an OpenMP loop by itself.
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
@@ -23,11 +23,17 @@ find_path(METIS_INCLUDE_DIR metis.h)
 find_library(METIS_LIBRARY NAMES metis)
 find_path(AMD_INCLUDE_DIR amd.h PATH_SUFFIXES suitesparse)
 find_library(AMD_LIBRARY NAMES amd)
-foreach(found METIS_INCLUDE_DIR METIS_LIBRARY AMD_INCLUDE_DIR AMD_LIBRARY)
+find_path(COLAMD_INCLUDE_DIR colamd.h PATH_SUFFIXES suitesparse)
+find_library(COLAMD_LIBRARY NAMES colamd)
+# The kernels of sparse LU.
+find_path(SUPERLU_INCLUDE_DIR slu_ddefs.h PATH_SUFFIXES superlu SuperLU)
+find_library(SUPERLU_LIBRARY NAMES superlu)
+foreach(found METIS_INCLUDE_DIR METIS_LIBRARY AMD_INCLUDE_DIR AMD_LIBRARY COLAMD_INCLUDE_DIR COLAMD_LIBRARY
+              SUPERLU_INCLUDE_DIR SUPERLU_LIBRARY)
   mark_as_advanced(${found})
   if(NOT ${found})
-    message(FATAL_ERROR "${found} was not found: install METIS and SuiteSparse's AMD (scripts/install_packages does), "
-                        "or set -D${found}=...")
+    message(FATAL_ERROR "${found} was not found: install METIS, SuiteSparse's AMD and COLAMD, and SuperLU "
+                        "(scripts/install_packages does), or set -D${found}=...")
   endif()
 endforeach()
 

@@ -47,10 +47,11 @@ class TRIFACTOR_API NotPositiveDefinite : public Error {
   index_t order_;
 };
 
-/// The pivot of row() is exactly zero, so the matrix is singular (value forms only).
+/// The pivot of row() is exactly zero, so the matrix is singular (value forms only; of a sparse matrix it is a column).
 class TRIFACTOR_API Singular : public Error {
  public:
   explicit Singular(index_t row);
+  Singular(index_t row, const std::string& what) : Error(what), row_(row) {}
   index_t row() const noexcept { return row_; }
 
  private:

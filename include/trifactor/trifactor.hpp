@@ -7,3 +7,4 @@
 #include <trifactor/measure.hpp>
 #include <trifactor/queue.hpp>
 #include <trifactor/sparse.hpp>
+#include <trifactor/sparse_lu.hpp>

@@ -59,23 +59,6 @@ std::vector<node_t> parents(const Graph& graph, const std::vector<node_t>& permu
   return parent;
 }
 
-/// place[j] of column j in a postorder. A subtree is a range that ends with its root: from the roots downwards, each
-/// child takes its range off the end of what is left of the parent's.
-std::vector<node_t> postorder(const std::vector<node_t>& parent) {
-  const node_t n = node_t(parent.size());
-  std::vector<node_t> size(n, 1), place(n), left(n);  // left: the end of what is left below j
-  for (node_t j = 0; j < n; ++j)
-    if (parent[j] >= 0) size[parent[j]] += size[j];
-  node_t left_of_all = n - 1;
-  for (node_t j = n - 1; j >= 0; --j) {
-    node_t& end = parent[j] >= 0 ? left[parent[j]] : left_of_all;
-    place[j] = end;
-    left[j] = end - 1;
-    end -= size[j];
-  }
-  return place;
-}
-
 /// The root of the set that j is in; halves the paths it walks.
 node_t find(std::vector<node_t>& up, node_t j) {
   while (up[j] != j) j = up[j] = up[up[j]];
@@ -122,6 +105,23 @@ void set_counts(const Graph& graph, Tree& tree) {
 }
 
 }  // namespace
+
+/// A subtree is a range that ends with its root: from the roots downwards, each
+/// child takes its range off the end of what is left of the parent's.
+std::vector<node_t> postorder(const std::vector<node_t>& parent) {
+  const node_t n = node_t(parent.size());
+  std::vector<node_t> size(n, 1), place(n), left(n);  // left: the end of what is left below j
+  for (node_t j = 0; j < n; ++j)
+    if (parent[j] >= 0) size[parent[j]] += size[j];
+  node_t left_of_all = n - 1;
+  for (node_t j = n - 1; j >= 0; --j) {
+    node_t& end = parent[j] >= 0 ? left[parent[j]] : left_of_all;
+    place[j] = end;
+    left[j] = end - 1;
+    end -= size[j];
+  }
+  return place;
+}
 
 Tree make_tree(const Graph& graph, const std::vector<node_t>& order) {
   const std::vector<char> old_follows = followers(graph, order);

@@ -21,4 +21,7 @@ struct Tree {
 /// `order` puts node order[j] at the j-th place; the postorder may change that without changing the fill.
 Tree make_tree(const Graph&, const std::vector<node_t>& order);
 
+/// place[j] of column j in a postorder of the tree that `parent` makes.
+std::vector<node_t> postorder(const std::vector<node_t>& parent);
+
 }  // namespace trifactor::sparse

@@ -1,0 +1,312 @@
+// SparseLu: scalings, permutations and checks around the numeric phases.
+#include <api/check.hpp>
+#include <api/sparse_numeric.hpp>
+#include <core/path.hpp>
+#include <host/sparse_lu.hpp>
+#include <trifactor/sparse_lu.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+namespace trifactor {
+
+namespace {
+
+using namespace api;
+using core::Real;
+
+std::shared_ptr<const SparseLuPlan> checked_lu_plan(const Queue& q, std::shared_ptr<const SparseLuPlan> plan) {
+  if (q.is_cuda()) fail("SparseLu", "sparse LU runs on the host only: give it Queue::host() in place of a CUDA queue");
+  if (!plan) fail("SparseLu", "plan must not be null");
+  return plan;
+}
+
+double checked_threshold(const SparseLuPlan& plan, const SparseLuOptions& options) {
+  const double threshold = options.pivot_threshold.value_or(plan.ordering() == LuOrdering::Amd ? 0.1 : 1.0);
+  if (!(threshold >= 0 && threshold <= 1))
+    fail("SparseLu", "options.pivot_threshold = " + std::to_string(threshold) + " must be from 0 to 1");
+  return threshold;
+}
+
+/// The power of 2 that takes x to at least 1 and less than 2; 1 where x is zero or not finite. Its reciprocal is
+/// finite.
+template <class R>
+R scale_for(R x) {
+  if (!(x > 0) || !std::isfinite(x)) return R(1);
+  constexpr int most = std::numeric_limits<R>::max_exponent - 2;
+  return std::ldexp(R(1), std::clamp(-std::ilogb(x), -most, most));
+}
+
+/// -1 for an odd permutation, otherwise 1.
+int sign_of(index_t n, const auto& place_of) {
+  std::vector<bool> seen(n, false);
+  int sign = 1;
+  for (index_t i = 0; i < n; ++i)
+    for (index_t k = place_of(i); !seen[i] && k != i; k = place_of(k)) seen[k] = true, sign = -sign;
+  return sign;
+}
+
+}  // namespace
+
+template <Scalar T>
+struct SparseLu<T>::State {
+  using I = inner_t<T>;
+  using R = real_t<T>;
+
+  static constexpr index_t at_once = 16;  // right-hand sides: a row of them is a few cache lines
+
+  State(Queue& q, std::shared_ptr<const SparseLuPlan> given, const SparseLuOptions& options)
+      : shared(checked_lu_plan(q, std::move(given))),
+        plan(shared->data()),
+        threshold(checked_threshold(*shared, options)),
+        equilibrate(options.equilibrate),
+        factors(plan.n),
+        row_scale(plan.n),
+        column_scale(plan.n),
+        vectors(plan.n) {}
+
+  /// The given values in the plan's places.
+  Buffer<I> placed(std::span<const T> values) const {
+    Buffer<I> a(index_t(plan.row.size()));
+    std::fill_n(a.data(), a.size(), I(0));
+    const auto* given = reinterpret_cast<const I*>(values.data());
+    for (std::size_t k = 0; k < values.size(); ++k) a.data()[plan.place[k]] += given[k];
+    return a;
+  }
+
+  /// Visits (row of A, column of A Q, entry).
+  template <class Visit>
+  void for_each_entry(I* a, const Visit& visit) const {
+    for (index_t j = 0; j < plan.n; ++j)
+      for (int k = plan.start[j]; k < plan.start[j + 1]; ++k) visit(plan.row[k], j, a[k]);
+  }
+
+  void set_norm(I* a) {
+    std::vector<R> sum(plan.n, R(0));
+    for_each_entry(a, [&](index_t, index_t j, const I& v) { sum[j] += std::abs(reinterpret_cast<const T&>(v)); });
+    norm = 0;
+    for (const R s : sum)
+      if (!(s <= norm)) {
+        norm = s;
+        if (s != s) break;
+      }
+  }
+
+  /// a := R a C, with the scalings kept.
+  void scale(I* a) {
+    R* const r = row_scale.data();
+    R* const c = column_scale.data();
+    std::fill_n(r, plan.n, R(equilibrate ? 0 : 1));
+    std::fill_n(c, plan.n, R(equilibrate ? 0 : 1));
+    if (!equilibrate) return;
+    for_each_entry(a, [&](index_t i, index_t, I& v) { r[i] = std::max(r[i], core::abs1(v)); });
+    for (index_t i = 0; i < plan.n; ++i) r[i] = scale_for(r[i]);
+    for_each_entry(a, [&](index_t i, index_t j, I& v) { v = v * r[i], c[j] = std::max(c[j], core::abs1(v)); });
+    for (index_t j = 0; j < plan.n; ++j) c[j] = scale_for(c[j]);
+    for_each_entry(a, [&](index_t, index_t j, I& v) { v = v * c[j]; });
+  }
+
+  /// B := op(A)^-1 B for a few columns.
+  void solve_some(MatrixView<I> B, Op op) {
+    const index_t n = plan.n, k = B.cols;
+    if (vectors.size() < n * k) vectors = Buffer<I>(n * k);
+    I* const X = vectors.data();
+    const auto by_column = [&](const auto& visit) {  // (row of B, row of X, scaling)
+      for (index_t j = 0; j < n; ++j) visit(plan.permutation[j], j, column_scale.data()[j]);
+    };
+    const auto by_row = [&](const auto& visit) {
+      for (index_t i = 0; i < n; ++i) visit(i, index_t(factors.row_place.data()[i]), row_scale.data()[i]);
+    };
+    const auto take = [&](index_t i, index_t at, R s) {
+      for (index_t c = 0; c < k; ++c) X[at * k + c] = B(i, c) * s;
+    };
+    const auto give = [&](index_t i, index_t at, R s) {
+      for (index_t c = 0; c < k; ++c) B(i, c) = X[at * k + c] * s;
+    };
+    if (op == Op::None)
+      by_row(take);
+    else
+      by_column(take);
+    host::sparse_lu_solve(factors, op, k, X);
+    if (op == Op::None)
+      by_column(give);
+    else
+      by_row(give);
+  }
+
+  typename SparseNumeric<I>::Refined refine(const I* a, Op op, MatrixView<I> column) {
+    const index_t n = plan.n;
+    Buffer<I> b(n), x(n), best(n), r(n);
+    Buffer<R> size(n);
+    std::copy_n(column.data, n, b.data());
+    std::copy_n(column.data, n, r.data());
+    std::fill_n(x.data(), n, I(0));
+    const auto step = [&] {
+      solve_some({r.data(), n, 1, std::max<index_t>(1, n)}, op);
+      for (index_t i = 0; i < n; ++i) x.data()[i] += r.data()[i];
+      host::sparse_lu_residual(plan, a, op, b.data(), x.data(), r.data(), size.data());
+      R error = 0;
+      for (index_t i = 0; i < n; ++i) {
+        const R e = size.data()[i] == 0 ? R(0) : core::abs1(r.data()[i]) / size.data()[i];
+        if (!(e <= error) && error == error) error = e;  // a NaN stays
+      }
+      return error;
+    };
+    const auto result = refined<I>(step, [&] { std::copy_n(x.data(), n, best.data()); });
+    std::copy_n(result.error < std::numeric_limits<R>::infinity() ? best.data() : x.data(), n, column.data);
+    return result;
+  }
+
+  void check_values(const char* call, std::span<const T> values) const {
+    if (values.size() != plan.place.size())
+      fail(call, "values.size()", index_t(values.size()),
+           "equal the entries of the pattern, " + std::to_string(plan.place.size()));
+  }
+  MatrixView<I> checked(const char* call, MatrixView<T> B) const {
+    items(call, "B", B);
+    if (B.rows != plan.n) fail(call, "B.rows", B.rows, "equal the order of A, " + std::to_string(plan.n));
+    return {reinterpret_cast<I*>(B.data), B.rows, B.cols, B.ld};
+  }
+  void check_factored(const char* call) const {
+    if (info < 0) fail(call, "nothing has been factored yet");
+    if (info > 0) fail(call, "the matrix is singular: the pivot of its column " + std::to_string(info) + " is zero");
+  }
+
+  const std::shared_ptr<const SparseLuPlan> shared;
+  const sparse::LuPlan& plan;
+  const double threshold;
+  const bool equilibrate;
+  host::SparseLuFactors<I> factors;
+  Buffer<R> row_scale, column_scale;  // of row i of A; of column j of A Q
+  Buffer<I> vectors;
+  index_t info = -1;
+  R norm = 0;
+};
+
+template <Scalar T>
+SparseLu<T>::SparseLu(Queue& q, std::shared_ptr<const SparseLuPlan> plan, const SparseLuOptions& options)
+    : state_(std::make_unique<State>(q, std::move(plan), options)) {}
+template <Scalar T>
+SparseLu<T>::SparseLu(SparseLu&&) noexcept = default;
+template <Scalar T>
+SparseLu<T>& SparseLu<T>::operator=(SparseLu&&) noexcept = default;
+template <Scalar T>
+SparseLu<T>::~SparseLu() = default;
+
+template <Scalar T>
+index_t SparseLu<T>::try_factor(std::span<const T> values) {
+  State& state = *state_;
+  state.check_values("SparseLu::factor", values);
+  state.info = -1;
+  try {
+    const auto a = state.placed(values);
+    state.set_norm(a.data());
+    state.scale(a.data());
+    core::set_path("superlu");
+    const index_t failed = host::superlu_factor(state.plan, a.data(), state.threshold, state.factors);
+    return state.info = failed < 0 ? 0 : state.plan.permutation[failed] + 1;
+  } catch (const std::bad_alloc&) { core::throw_out_of_memory("host", std::size_t(state.plan.n) * sizeof(T)); }
+}
+
+template <Scalar T>
+void SparseLu<T>::factor(std::span<const T> values) {
+  if (const index_t column = try_factor(values); column != 0)
+    throw Singular(column, "the matrix is singular: the pivot of column " + std::to_string(column) +
+                               " (counted from 1) is exactly zero");
+}
+
+template <Scalar T>
+index_t SparseLu<T>::info() const noexcept {
+  return state_->info;
+}
+
+template <Scalar T>
+void SparseLu<T>::solve(MatrixView<T> B, Op op) const {
+  const auto b = state_->checked("SparseLu::solve", B);
+  state_->check_factored("SparseLu::solve");
+  for (index_t done = 0; done < b.cols; done += State::at_once)
+    state_->solve_some(b.block(0, done, b.rows, std::min(State::at_once, b.cols - done)), op);
+}
+
+template <Scalar T>
+std::vector<T> SparseLu<T>::solve(const std::vector<T>& b, Op op) const {
+  const index_t n = index_t(b.size());
+  if (n != state_->plan.n)
+    fail("SparseLu::solve", "b.size()", n, "equal the order of A, " + std::to_string(state_->plan.n));
+  std::vector<T> x = b;
+  solve(MatrixView<T>{x.data(), n, 1, std::max<index_t>(1, n)}, op);
+  return x;
+}
+
+template <Scalar T>
+Refinement<T> SparseLu<T>::solve_refined(std::span<const T> values, MatrixView<T> B, Op op) const {
+  constexpr const char* call = "SparseLu::solve_refined";
+  State& state = *state_;
+  const auto b = state.checked(call, B);
+  state.check_values(call, values);
+  state.check_factored(call);
+  const auto a = state.placed(values);
+  Refinement<T> result;
+  for (index_t c = 0; c < b.cols; ++c) {
+    const auto column = state.refine(a.data(), op, b.block(0, c, b.rows, 1));
+    result.steps = std::max(result.steps, column.steps);
+    if (!(column.error <= result.backward_error)) result.backward_error = column.error;
+  }
+  return result;
+}
+
+template <Scalar T>
+Determinant<T> SparseLu<T>::det() const {
+  const State& state = *state_;
+  if (state.info < 0) fail("SparseLu::det", "nothing has been factored yet");
+  if (state.info > 0) return {T(0), -std::numeric_limits<real_t<T>>::infinity()};
+  const auto& f = state.factors;
+  const index_t n = state.plan.n;
+  std::complex<double> phase = 1;
+  double log_modulus = 0;
+  for (index_t j = 0; j < n; ++j) {
+    const index_t above = j - f.first_column[f.supernode[j]];
+    const std::complex<double> pivot(reinterpret_cast<const T&>(f.block[f.block_start[j] + above]));
+    const double modulus = std::abs(pivot);
+    phase *= pivot / modulus;
+    log_modulus += std::log(modulus) - std::log(double(state.row_scale[j])) - std::log(double(state.column_scale[j]));
+  }
+  phase *= double(sign_of(n, [&](index_t i) { return index_t(f.row_place[i]); }) *
+                  sign_of(n, [&](index_t j) { return state.plan.permutation[j]; }));
+  phase /= std::abs(phase);
+  if constexpr (ComplexScalar<T>)
+    return {T(phase), real_t<T>(log_modulus)};
+  else
+    return {T(phase.real()), real_t<T>(log_modulus)};
+}
+
+template <Scalar T>
+real_t<T> SparseLu<T>::norm1() const {
+  if (state_->info < 0) fail("SparseLu::norm1", "nothing has been factored yet");
+  return state_->norm;
+}
+
+template <Scalar T>
+index_t SparseLu<T>::factor_nonzeros() const {
+  state_->check_factored("SparseLu::factor_nonzeros");
+  return state_->factors.nonzeros;
+}
+
+template <Scalar T>
+const SparseLuPlan& SparseLu<T>::plan() const noexcept {
+  return *state_->shared;
+}
+
+template <Scalar T>
+SparseLuMemory SparseLu<T>::memory() const {
+  const State& state = *state_;
+  return {state.factors.bytes(), sizeof(T) * std::size_t(state.vectors.size()) +
+                                     (2 * sizeof(real_t<T>) + sizeof(int)) * std::size_t(state.plan.n)};
+}
+
+#define TRIFACTOR_INSTANTIATE(T) template class TRIFACTOR_API SparseLu<core::ScalarTraits<T>::Public>;
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
+
+}  // namespace trifactor
