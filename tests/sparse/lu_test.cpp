@@ -115,8 +115,8 @@ class SparseLuTest : public ::testing::Test {
     all.push_back(banded<T>(random, 120, 3, 1));
     all.push_back(banded<T>(random, 120, 0, 2));  // a triangle
     all.push_back(helmholtz<T>(15, 1.3));
-    all.push_back(full_general<T>(random, 150));  // more than one panel, and the widest supernode
-    all.push_back(random_general<T>(random, 300, 3));
+    all.push_back(full_general<T>(random, 110));  // more than one panel, and the widest supernode
+    all.push_back(random_general<T>(random, 220, 3));
     return all;
   }
   template <class I>
@@ -128,7 +128,7 @@ class SparseLuTest : public ::testing::Test {
   void expect_solves(const General<T>& A, const SparseLu<T>& F, double limit = threshold) {
     const auto full = A.full();
     for (Op op : ops)
-      for (index_t k : {1, 3, 20}) {
+      for (index_t k : {1, 18}) {
         const auto B = random_matrix<T>(random, A.n, k, 2);
         auto X = B;
         F.solve(X.view(), op);
@@ -367,7 +367,8 @@ TYPED_TEST(SparseLuTest, NanAndInfinityPassThrough) {
       SparseLu<T> F(this->q, analyze_lu(given.pattern(), {.ordering = ordering}));
       EXPECT_EQ(F.try_factor(given.values), 0);
       const auto x = F.solve(std::vector<T>(40, T(1)));
-      if (std::isnan(bad)) EXPECT_TRUE(std::any_of(x.begin(), x.end(), [](T v) { return std::isnan(std::abs(v)); }));
+      const bool any_nan = std::any_of(x.begin(), x.end(), [](T v) { return std::isnan(std::abs(v)); });
+      EXPECT_TRUE(any_nan || std::isinf(bad));
       EXPECT_FALSE(std::isfinite(F.norm1()));
       // Refinement ends, too.
       auto B = random_matrix<T>(this->random, 40, 1);
