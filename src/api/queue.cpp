@@ -2,6 +2,7 @@
 #include <api/check.hpp>
 #include <api/queue_state.hpp>
 #include <core/no_device.hpp>
+#include <host/instruction_set.hpp>
 
 #include <chrono>
 #include <cstring>
@@ -17,7 +18,7 @@ using detail::QueueState;
 std::shared_ptr<QueueState> cuda_state(void* stream, bool borrowed, int device) {
   auto state = std::make_shared<QueueState>(0);
   state->cuda = std::make_unique<cuda::CudaEngine>(stream, borrowed, device);
-  state->architectures = {state->cuda->architecture(), "cuda", "any"};
+  state->architectures = {state->cuda->architecture(), "", "cuda", "any"};
   return state;
 }
 #else
@@ -35,7 +36,7 @@ double host_seconds_of(const std::function<void()>& work) {
 
 std::shared_ptr<QueueState> host_state(int threads) {
   auto state = std::make_shared<QueueState>(threads);
-  state->architectures = {api::host_architecture(), "host", "any"};
+  state->architectures = {host::instruction_set_name(), api::host_architecture(), "host", "any"};
   return state;
 }
 

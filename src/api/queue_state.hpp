@@ -22,7 +22,7 @@ struct QueueState {
 #if TRIFACTOR_HAS_CUDA
   std::unique_ptr<cuda::CudaEngine> cuda;      // null for a host queue
 #endif
-  std::array<std::string_view, 3> architectures{"", "", "any"};   // for tuning rows, most specific first
+  std::array<std::string_view, 4> architectures{"", "", "", "any"};   // for tuning rows, most specific first
 };
 
 }  // namespace trifactor::detail

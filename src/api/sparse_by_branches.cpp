@@ -3,6 +3,7 @@
 #include <core/path.hpp>
 #include <host/blas_memory.hpp>
 #include <host/sparse.hpp>
+#include <host/threads.hpp>
 
 #include <algorithm>
 
@@ -21,44 +22,45 @@ class ByBranches final : public SparseNumeric<T> {
       : queue_(std::move(queue)),
         plan_(plan),
         tuning_(tuning),
-        schedule_(sparse::make_schedule(plan, queue_->host.threads(), tuning)) {}
+        schedule_(sparse::make_schedule(plan, queue_->host.threads(), tuning)),
+        progress_(plan, schedule_, tuning) {}
 
   SparseMemory memory() const override {
     const auto bytes = [](index_t entries) { return std::size_t(entries) * sizeof(T); };
-    return {bytes(plan_.factor_entries), bytes(schedule_.work_entries), schedule_.bytes(),
-            bytes(std::max(vectors_.size(), vector_entries(1))), 0};
+    return {bytes(plan_.factor_entries), bytes(schedule_.work_entries), schedule_.bytes() + progress_.bytes(),
+            bytes(std::max(vectors_.size(), vector_entries(1))) +
+                sizeof(int) * std::size_t(host::solve_places(schedule_, plan_.n)),
+            0};
   }
   void allocate() override {
     factor_ = Buffer<T>(queue_, plan_.factor_entries);
     updates_ = Buffer<T>(queue_, schedule_.work_entries);
     vectors_ = Buffer<T>(queue_, vector_entries(1));
     blas_callers();
+    places_ = Buffer<int>(queue_, host::solve_places(schedule_, plan_.n));
   }
 
   index_t factor(const T* values, Real<T> shift) override {
     core::set_path("branches");
     const auto callers = blas_callers();
-    return host::sparse_factor(data(), values, shift, updates_.data());
+    return host::sparse_factor(data(), values, shift, updates_.data(), progress_);
   }
 
   void solve(MatrixView<T> B, SparsePart part) override {
     const bool all = part == SparsePart::All;
-    const auto callers = blas_callers();
     for (index_t done = 0; done < B.cols; done += tuning_.at_once) {
       const auto some = B.block(0, done, plan_.n, std::min(tuning_.at_once, B.cols - done));
       const index_t k = some.cols;
       T* X = vectors_for(k);
-      T* scratch = X + plan_.n * k;
       take(some, X, all || part == SparsePart::Permute);
-      if (all || part == SparsePart::Lower) host::sparse_forward(data(), k, X, scratch);
-      if (all || part == SparsePart::LowerAdjoint) host::sparse_backward(data(), k, X, scratch);
+      if (all || part == SparsePart::Lower) host::sparse_forward(data(), k, X, scratch_behind(X, k));
+      if (all || part == SparsePart::LowerAdjoint) host::sparse_backward(data(), k, X, scratch_behind(X, k));
       give(some, X, all || part == SparsePart::PermuteBack);
     }
   }
 
   typename SparseNumeric<T>::Refined refine(const T* values, Real<T> shift, MatrixView<T> column) override {
     const index_t n = plan_.n;
-    const auto callers = blas_callers();
     Buffer<T> b(n), x(n), best(n);
     Buffer<Real<T>> size(n);
     T* r = vectors_for(1);
@@ -66,8 +68,8 @@ class ByBranches final : public SparseNumeric<T> {
     std::fill_n(x.data(), n, T(0));
     std::copy_n(b.data(), n, r);
     const auto step = [&] {
-      host::sparse_forward(data(), 1, r, r + n);
-      host::sparse_backward(data(), 1, r, r + n);
+      host::sparse_forward(data(), 1, r, scratch_behind(r, 1));
+      host::sparse_backward(data(), 1, r, scratch_behind(r, 1));
       for (index_t i = 0; i < n; ++i) x.data()[i] += r[i];
       host::sparse_residual(data(), values, shift, b.data(), x.data(), r, size.data());
       Real<T> error = 0;
@@ -93,29 +95,46 @@ class ByBranches final : public SparseNumeric<T> {
   host::BlasCallers blas_callers() const { return {queue_->host.threads(), schedule_.threads}; }
   host::SparseData<T> data() const { return {plan_, schedule_, tuning_, factor_.data()}; }
 
-  index_t vector_entries(index_t k) const { return plan_.n * k + host::sparse_solve_scratch(schedule_, plan_.n, k); }
+  index_t vector_entries(index_t k) const { return plan_.n * k + host::solve_entries(schedule_, k); }
+  host::SolveScratch<T> scratch_behind(T* X, index_t k) { return {X + plan_.n * k, places_.data()}; }
   /// X^H of k right-hand sides, and the scratch memory of solves behind it.
   T* vectors_for(index_t k) {
     if (vectors_.size() < vector_entries(k)) vectors_ = Buffer<T>(queue_, vector_entries(k));
     return vectors_.data();
   }
 
+  /// f(i) for every row, of k numbers.
+  template <class F>
+  void for_rows(index_t k, F f) const {
+    constexpr index_t worth_a_team = 1 << 18;  // numbers
+    const index_t n = plan_.n, parts = n * k < worth_a_team ? 1 : 8 * schedule_.threads, each = core::ceil_div(n, parts);
+    host::for_items(schedule_.threads, parts, nullptr, [&](index_t part) {
+      for (index_t i = part * each; i < std::min(n, (part + 1) * each); ++i) f(i);
+    });
+  }
+
   /// X^H, as the plan numbers its rows, from the columns of B; or without the permutation.
   void take(MatrixView<T> B, T* X, bool permute) const {
     const index_t k = B.cols;
-    for (index_t c = 0; c < k; ++c)
-      for (index_t i = 0; i < plan_.n; ++i) X[i * k + c] = conj(B(permute ? plan_.permutation[i] : i, c));
+    for_rows(k, [&](index_t i) {
+      const T* row = B.data + (permute ? plan_.permutation[i] : i);
+      for (index_t c = 0; c < k; ++c) X[i * k + c] = conj(row[c * B.ld]);
+    });
   }
   void give(MatrixView<T> B, const T* X, bool permute) const {
     const index_t k = B.cols;
-    for (index_t c = 0; c < k; ++c)
-      for (index_t i = 0; i < plan_.n; ++i) B(permute ? plan_.permutation[i] : i, c) = conj(X[i * k + c]);
+    for_rows(k, [&](index_t i) {
+      T* row = B.data + (permute ? plan_.permutation[i] : i);
+      for (index_t c = 0; c < k; ++c) row[c * B.ld] = conj(X[i * k + c]);
+    });
   }
 
   const std::shared_ptr<detail::QueueState> queue_;
   const Plan& plan_;
   const core::SparseTuning tuning_;
   const sparse::Schedule schedule_;
+  host::Progress progress_;
+  Buffer<int> places_;
   Buffer<T> factor_, updates_, vectors_;
 };
 

@@ -1,15 +1,66 @@
 // The numeric phases of a sparse Cholesky factorization on the host. They are not written over the engine's operations:
 // most fronts are smaller than what one operation costs in checks and thread counts, and which threads work where is
-// the schedule's choice, above BLAS and inside it.
+// the schedule's choice. BLAS is called by one thread at a time for its own tile, and never uses threads itself.
 #pragma once
 
 #include <core/scalar.hpp>
 #include <core/tuning.hpp>
 #include <sparse/schedule.hpp>
 
+#include <atomic>
+#include <memory>
+
 namespace trifactor::host {
 
 using core::Real;
+
+/// A front of m rows and w columns in tiles: rows and columns are cut every `edge` up to w and every `edge` from w on.
+struct Tiles {
+  index_t m, w, edge;
+  index_t across, down;  // tiles beside each other in the w columns, and below each other
+
+  Tiles(index_t m, index_t w, const core::SparseTuning&);
+  index_t begin(index_t i) const { return i < across ? i * edge : w + (i - across) * edge; }
+  index_t end(index_t i) const { return i < across ? core::min(w, (i + 1) * edge) : core::min(m, begin(i) + edge); }
+
+  // Tasks in the order in which they are taken: the columns of F are assembled, then its tiles are factored column by
+  // column, then come the tiles of the update matrix.
+  index_t tasks() const { return across + column_start(across) + (down - across) * (down - across + 1) / 2; }
+  index_t column_start(index_t j) const { return j * down - j * (j - 1) / 2; }
+  index_t assembly_task(index_t j) const { return j; }
+  index_t tile_task(index_t i, index_t j) const { return across + column_start(j) + i - j; }
+};
+
+/// What the threads of one factorization tell each other. Nodes are the branches and, after them, the fronts of the top.
+class Progress {
+ public:
+  Progress(const sparse::Plan&, const sparse::Schedule&, const core::SparseTuning&);
+  void reset();
+
+  index_t next_ticket() { return ticket_.fetch_add(1, std::memory_order_relaxed); }
+  index_t task_start(index_t top) const { return task_start_[top]; }
+  index_t node_of(index_t front) const { return node_of_[front]; }  // a branch's root, or a front of the top
+
+  bool is_done(index_t task) const { return done_[task].load(std::memory_order_acquire) != 0; }
+  void set_done(index_t task) { done_[task].store(1, std::memory_order_release); }
+  bool is_complete(index_t node) const { return left_[node].load(std::memory_order_acquire) == 0; }
+  void one_less(index_t node) { left_[node].fetch_sub(1, std::memory_order_acq_rel); }
+
+  /// Columns as the plan numbers them; the first one counts.
+  void set_failed(index_t column);
+  bool failed_before(index_t column) const { return failed_.load(std::memory_order_acquire) < column; }
+  index_t failed() const;
+
+  std::size_t bytes() const;
+
+ private:
+  const index_t branches_;
+  std::vector<index_t> task_start_;  // fronts of the top + 1
+  std::vector<int> node_of_;
+  std::vector<std::atomic<unsigned char>> done_;  // of the top's tasks
+  std::vector<std::atomic<int>> left_;            // tasks of each node
+  std::atomic<index_t> ticket_, failed_;
+};
 
 /// One plan, the schedule for it, and the memory of one factorization.
 template <class T>
@@ -23,16 +74,23 @@ struct SparseData {
 /// Factors P (A + shift I) P^T = L L^H from the values in the order of the pattern. `work` has schedule.work_entries.
 /// Returns the first column, as the plan numbers them, whose pivot is not positive and finite; -1 if there is none.
 template <class T>
-index_t sparse_factor(const SparseData<T>&, const T* values, Real<T> shift, T* work);
+index_t sparse_factor(const SparseData<T>&, const T* values, Real<T> shift, T* work, Progress&);
+
+/// Memory of solves with up to k right-hand sides.
+template <class T>
+struct SolveScratch {
+  T* entries;  // solve_entries(schedule, k)
+  int* places; // solve_places(schedule, n)
+};
+index_t solve_entries(const sparse::Schedule&, index_t k);
+index_t solve_places(const sparse::Schedule&, index_t n);
 
 /// X := L^-1 X and X := L^-H X for k right-hand sides. X is given as X^H: a row of k numbers for each column of the
 /// plan, so that what a front gathers from elsewhere is contiguous, and every product is one that BLAS has.
-/// `scratch` has sparse_solve_scratch(schedule, n, k) entries.
 template <class T>
-void sparse_forward(const SparseData<T>&, index_t k, T* X, T* scratch);
+void sparse_forward(const SparseData<T>&, index_t k, T* X, const SolveScratch<T>&);
 template <class T>
-void sparse_backward(const SparseData<T>&, index_t k, T* X, T* scratch);
-index_t sparse_solve_scratch(const sparse::Schedule&, index_t n, index_t k);
+void sparse_backward(const SparseData<T>&, index_t k, T* X, const SolveScratch<T>&);
 
 /// r := b - (A + shift I) x and size := |b| + |A + shift I| |x|, all as the plan numbers them, vectors conjugated.
 template <class T>

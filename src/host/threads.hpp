@@ -12,12 +12,16 @@ namespace trifactor::host {
 /// The team of every tile routine here: threads share items, not tiles.
 inline constexpr tile::SerialTeam alone;
 
+/// BLAS has threads of its own, beside OpenMP's. Those of a loop spin for some milliseconds after its end, so that BLAS's
+/// would share the cores with them: operations of one matrix use either the ones or the others.
+inline bool blas_has_own_threads() { return openblas_get_parallel() == OPENBLAS_THREAD; }
+
 /// For the length of one operation, OpenMP and BLAS use the engine's number of threads. BLAS built on OpenMP runs
 /// serially inside a parallel loop by itself; one with threads of its own is set to one while items run in parallel.
 class ThreadScope {
  public:
   ThreadScope(int threads, bool many_items)
-      : omp_before_(omp_get_max_threads()), own_threads_(openblas_get_parallel() == OPENBLAS_THREAD),
+      : omp_before_(omp_get_max_threads()), own_threads_(blas_has_own_threads()),
         blas_before_(own_threads_ ? openblas_get_num_threads() : 0), threads_(threads) {
     if (threads_ != omp_before_) omp_set_num_threads(threads_);
     if (own_threads_) openblas_set_num_threads(many_items ? 1 : threads_);
@@ -56,12 +60,12 @@ void for_items(int threads, index_t count, const int* info, double work_each, F 
     if (!info || info[b] == 0) f(b);
 }
 
-/// f(j) for the columns of one large matrix.
+/// f(j) for the columns of one large matrix, before or after BLAS works on it.
 template <class F>
 void for_columns(int threads, index_t cols, index_t work_each, F f) {
   constexpr index_t worth_a_team = 1 << 16;   // entries; below it, waking threads costs more than it gains
   ThreadScope scope(threads, false);
-#pragma omp parallel for schedule(static) if (cols * work_each > worth_a_team)
+#pragma omp parallel for schedule(static) if (cols * work_each > worth_a_team && !blas_has_own_threads())
   for (index_t j = 0; j < cols; ++j) f(j);
 }
 

@@ -1,8 +1,10 @@
 #include <sparse/schedule.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <tuple>
 #include <trifactor/error.hpp>
 
 namespace trifactor::sparse {
@@ -46,24 +48,16 @@ double cost(const Plan& plan, index_t s, const core::SparseTuning& tuning) {
   return w * (m * m - w * m + w * w / 3) + double(tuning.entry_cost) * m * m + double(tuning.front_cost);
 }
 
-/// Branches dealt out to threads, the costliest first, each to the thread with the least so far.
-struct Deal {
-  std::vector<int> thread;  // of each branch
-  double longest = 0;
-};
-Deal deal_out(const std::vector<double>& costs, int threads) {
-  std::vector<index_t> order(costs.size());
-  std::iota(order.begin(), order.end(), index_t(0));
-  std::stable_sort(order.begin(), order.end(), [&](index_t a, index_t b) { return costs[a] > costs[b]; });
-  std::vector<double> load(threads, 0.0);
-  Deal deal{std::vector<int>(costs.size()), 0};
-  for (const index_t b : order) {
-    const auto least = std::min_element(load.begin(), load.end());
-    *least += costs[b];
-    deal.thread[b] = int(least - load.begin());
+/// When the last of the threads is done, if each takes the costliest branch that is left.
+double time_of_branches(std::vector<double> costs, int threads) {
+  std::sort(costs.begin(), costs.end(), std::greater<>());
+  std::vector<double> busy(threads, 0.0);  // a heap, the earliest first
+  for (const double cost : costs) {
+    std::pop_heap(busy.begin(), busy.end(), std::greater<>());
+    busy.back() += cost;
+    std::push_heap(busy.begin(), busy.end(), std::greater<>());
   }
-  deal.longest = *std::max_element(load.begin(), load.end());
-  return deal;
+  return *std::max_element(busy.begin(), busy.end());
 }
 
 /// A way to cut the tree, and the time that branches and top take together.
@@ -72,26 +66,35 @@ struct Cut {
   std::vector<index_t> roots;  // of the branches, ascending
 };
 
-/// The costliest branch gives up its root again and again: all cuts on the way that take less time than no cut, the
-/// shortest first.
-std::vector<Cut> cuts(const Plan& plan, const Relatives& tree, int threads, const core::SparseTuning& tuning) {
-  const double least_cost = double(tuning.branch_cost), shared_speed = double(tuning.shared_speed) / 100;
+/// Of each front and all below it.
+std::vector<double> subtree_costs(const Plan& plan, const core::SparseTuning& tuning) {
   std::vector<double> total(plan.fronts());
   for (index_t s = 0; s < plan.fronts(); ++s) {
     total[s] += cost(plan, s, tuning);
     if (plan.parent[s] != none) total[plan.parent[s]] += total[s];
   }
+  return total;
+}
+
+/// The costliest branch gives up its root again and again: all cuts on the way that take less time than no cut, the
+/// shortest first.
+std::vector<Cut> cuts(const Plan& plan, const Relatives& tree, const std::vector<double>& total, int threads,
+                      const core::SparseTuning& tuning) {
+  const double least_cost = double(tuning.branch_cost), shared_speed = double(tuning.shared_speed) / 100;
   std::vector<index_t> roots = tree.roots;
   double top = 0, whole = 0;
   for (const index_t s : roots) whole += total[s];
   if (whole < least_cost) return {};
   std::vector<Cut> all;
+  double best = whole;
   const index_t steps = 64 * threads;
-  for (index_t step = 0; step < steps && !roots.empty(); ++step) {
+  for (index_t step = 0; step < steps && top < best; ++step) {
     std::vector<double> costs;
     for (const index_t s : roots) costs.push_back(total[s]);
-    const double time = deal_out(costs, threads).longest + top;
+    const double time = time_of_branches(costs, threads) + top;
     if (time < whole) all.push_back({time, roots});
+    best = std::min(best, time);
+    if (roots.empty()) break;
     const auto costliest = std::max_element(costs.begin(), costs.end()) - costs.begin();
     const index_t s = roots[costliest];
     if (total[s] < least_cost) break;  // such branches are worth no further cut
@@ -101,7 +104,6 @@ std::vector<Cut> cuts(const Plan& plan, const Relatives& tree, int threads, cons
     for (index_t c = tree.first_child[s]; c != none; c = tree.next_sibling[c]) roots.push_back(c);
   }
   std::stable_sort(all.begin(), all.end(), [](const Cut& a, const Cut& b) { return a.time < b.time; });
-  for (Cut& cut : all) std::sort(cut.roots.begin(), cut.roots.end());
   return all;
 }
 
@@ -140,51 +142,62 @@ class Region {
 
 void place_updates(const Plan& plan, const Relatives& tree, Schedule& schedule) {
   schedule.update_at.resize(plan.fronts());
-  index_t begin = 0;
   std::vector<bool> waits(plan.fronts());
+  index_t begin = 0;
   for (const Branch& b : schedule.branches) {
     schedule.update_at[b.end - 1] = begin;
     begin += update_size(plan, b.end - 1);
     waits[b.end - 1] = true;
   }
-  index_t end = begin;
-  for (int t = 0; t < schedule.threads; ++t) {
+  schedule.region_start = begin;
+  schedule.region_entries = 0;
+  for (const Branch& b : schedule.branches) {
     Region region(plan, tree, schedule.update_at);
-    for (index_t k = schedule.branch_start[t]; k < schedule.branch_start[t + 1]; ++k)
-      for (index_t s = schedule.branches[k].begin; s < schedule.branches[k].end; ++s) region.pass(s, waits);
-    region.settle(end);
-    end += region.peak();
+    for (index_t s = b.begin; s < b.end; ++s) region.pass(s, waits);
+    region.settle(0);
+    schedule.region_entries = std::max(schedule.region_entries, region.peak());
   }
   Region region(plan, tree, schedule.update_at);
   for (const index_t s : schedule.top) region.pass(s, waits);
   region.settle(begin);
-  schedule.work_entries = std::max(end, begin + region.peak());
+  const index_t regions = std::min<index_t>(schedule.threads, index_t(schedule.branches.size()));
+  schedule.work_entries = begin + std::max(regions * schedule.region_entries, region.peak());
 }
 
-/// Deals the branches with these roots out to the threads and places all update matrices.
-void take_cut(const Plan& plan, const Relatives& tree, const std::vector<index_t>& roots,
-              const core::SparseTuning& tuning, Schedule& schedule) {
-  const int threads = schedule.threads;
+/// Makes the subtrees with these roots the branches and places all update matrices.
+void take_cut(const Plan& plan, const Relatives& tree, const std::vector<double>& total,
+              const std::vector<index_t>& roots, Schedule& schedule) {
   schedule.branches.clear();
   schedule.top.clear();
-  std::vector<double> costs;
-  for (const index_t s : roots) {
-    double sum = 0;
-    for (index_t d = tree.first_descendant[s]; d <= s; ++d) sum += cost(plan, d, tuning);
-    costs.push_back(sum);
-  }
-  schedule.branch_start.assign(threads + 1, 0);
+  std::vector<index_t> order = roots;
+  std::sort(order.begin(), order.end(),
+            [&](index_t a, index_t b) { return total[a] != total[b] ? total[a] > total[b] : a < b; });
   std::vector<bool> in_branch(plan.fronts());
-  const Deal deal = deal_out(costs, threads);
-  for (int t = 0; t < threads; ++t) {
-    for (std::size_t b = 0; b < roots.size(); ++b)
-      if (deal.thread[b] == t) schedule.branches.push_back({tree.first_descendant[roots[b]], roots[b] + 1});
-    schedule.branch_start[t + 1] = index_t(schedule.branches.size());
+  schedule.below_branches.assign(1, 0);
+  for (const index_t s : order) {
+    schedule.branches.push_back({tree.first_descendant[s], s + 1});
+    std::fill(in_branch.begin() + tree.first_descendant[s], in_branch.begin() + s + 1, true);
+    schedule.below_branches.push_back(schedule.below_branches.back() + update_order(plan, s));
   }
-  for (const Branch& b : schedule.branches) std::fill(in_branch.begin() + b.begin, in_branch.begin() + b.end, true);
   for (index_t s = 0; s < plan.fronts(); ++s)
     if (!in_branch[s]) schedule.top.push_back(s);
   place_updates(plan, tree, schedule);
+}
+
+/// So that those of neighbouring columns are found together.
+void sort_entries_of_top(Schedule& schedule) {
+  const auto place = [](index_t target) { return target < 0 ? ~target : target; };
+  std::vector<std::pair<index_t, index_t>> some;  // target, source
+  for (const index_t s : schedule.top) {
+    const index_t begin = schedule.entries.start[s], end = schedule.entries.start[s + 1];
+    some.clear();
+    for (index_t k = begin; k < end; ++k) some.push_back({schedule.entries.target[k], schedule.entries.source[k]});
+    std::sort(some.begin(), some.end(), [&](const auto& a, const auto& b) {
+      return place(a.first) != place(b.first) ? place(a.first) < place(b.first) : a.second < b.second;
+    });
+    for (index_t k = begin; k < end; ++k)
+      std::tie(schedule.entries.target[k], schedule.entries.source[k]) = some[k - begin];
+  }
 }
 
 void find_runs(const Plan& plan, Schedule& schedule) {
@@ -205,7 +218,7 @@ void find_runs(const Plan& plan, Schedule& schedule) {
 
 std::size_t Schedule::bytes() const {
   const auto size = [](const auto&... vectors) { return ((vectors.size() * sizeof(vectors[0])) + ...); };
-  return size(branches, branch_start, top, first_child, next_sibling, update_at, run_start, runs, entries.start,
+  return size(branches, top, first_child, next_sibling, update_at, below_branches, run_start, runs, entries.start,
               entries.source, entries.target);
 }
 
@@ -217,20 +230,23 @@ Schedule make_schedule(const Plan& plan, int threads, const core::SparseTuning& 
   Schedule schedule;
   schedule.threads = threads;
   Relatives tree(plan);
-  const index_t most = plan.factor_entries / 100 * tuning.most_updates;
+  const std::vector<double> total = subtree_costs(plan, tuning);
+  const index_t allowed = plan.factor_entries / 100 * tuning.most_updates;
   std::vector<index_t> thriftiest;  // roots
   index_t least = std::numeric_limits<index_t>::max();
   if (threads > 1)
-    for (const Cut& cut : cuts(plan, tree, threads, tuning)) {
-      take_cut(plan, tree, cut.roots, tuning, schedule);
+    for (const Cut& cut : cuts(plan, tree, total, threads, tuning)) {
+      take_cut(plan, tree, total, cut.roots, schedule);
       if (schedule.work_entries < least) least = schedule.work_entries, thriftiest = cut.roots;
-      if (least <= most) break;
+      if (least <= allowed) break;
     }
-  if (least > most) take_cut(plan, tree, thriftiest, tuning, schedule);
+  if (least == std::numeric_limits<index_t>::max()) schedule.threads = 1;
+  if (least > allowed) take_cut(plan, tree, total, thriftiest, schedule);
   for (index_t s = 0; s < plan.fronts(); ++s)
     schedule.largest_rows = std::max(schedule.largest_rows, plan.row_count(s));
   find_runs(plan, schedule);
   schedule.entries = entries_by_front(plan);
+  if (schedule.threads > 1) sort_entries_of_top(schedule);
   schedule.first_child = std::move(tree.first_child);
   schedule.next_sibling = std::move(tree.next_sibling);
   return schedule;

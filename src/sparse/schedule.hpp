@@ -17,37 +17,39 @@ struct Run {
   int place, length;  // the first one's place among the rows of the parent
 };
 
-/// Thread t works through the branches [branch_start[t], branch_start[t + 1]) with serial BLAS; then all threads
-/// together, inside BLAS, through the fronts of `top`, one after the other.
+/// Threads take the branches by ticket, the costliest first, and each works through its branch alone. Then they take the
+/// tiles of the fronts of `top`, in the order of these fronts.
 ///
-/// An update matrix of order rows - columns is one square from update_at[front] on in an array of work_entries. Within
-/// a region, fronts at an even depth of the tree stack theirs from the left end, those at an odd depth from the right
-/// end: a front takes its place beside its siblings at one end while its children leave the other, so nothing ever
-/// moves. First come the update matrices of the branches' roots, which wait for `top`; then a region for each thread.
-/// The region of `top` begins where those of the threads do, since they are empty by then.
+/// An update matrix of order rows - columns is one square. Within a region, fronts at an even depth of the tree stack
+/// theirs from the left end, those at an odd depth from the right end: a front takes its place beside its siblings at
+/// one end while its children leave the other, so nothing ever moves. The work array begins with the update matrices of
+/// the branches' roots, which wait for `top`. Then comes a region for each thread, large enough for every branch, in
+/// which all other fronts of a branch lie. The region of `top` begins where those of the threads do: an update matrix of
+/// `top` is written when all branches are done.
 struct Schedule {
   int threads = 1;
-  std::vector<Branch> branches;
-  std::vector<index_t> branch_start;  // threads + 1
-  std::vector<index_t> top;           // fronts, ascending
+  std::vector<Branch> branches;  // the costliest first
+  std::vector<index_t> top;      // fronts, ascending
 
   std::vector<index_t> first_child, next_sibling;  // of each front, ascending; -1: none
-  std::vector<index_t> update_at;
+  std::vector<index_t> update_at;  // inside a branch: in the region of its thread; otherwise in the work array
+  index_t region_start = 0, region_entries = 0;    // of thread 0; of each thread
   index_t work_entries = 0;
-  index_t largest_rows = 0;  // of a front
+  index_t largest_rows = 0;             // of a front
+  std::vector<index_t> below_branches;  // branches + 1: sums of the rows below the roots
 
   std::vector<index_t> run_start;  // fronts + 1, into runs
   std::vector<Run> runs;
 
-  Entries entries;
+  Entries entries;  // those of a front of `top` are sorted by their places
 
   /// Of the arrays above.
   std::size_t bytes() const;
 };
 
-/// The schedule for so many threads. With one, everything is `top` and work_entries is the plan's stack_entries. With
-/// more, the fastest way counts that keeps within tuning.most_updates percent of the factor, or else the one that takes
-/// least.
+/// The schedule for so many threads. With one, or where more would gain nothing, threads is 1, everything is `top`, and
+/// work_entries is the plan's stack_entries. Otherwise the fastest way counts that keeps within tuning.most_updates percent
+/// of the factor, or else the one that takes least.
 Schedule make_schedule(const Plan&, int threads, const core::SparseTuning& = {});
 
 }  // namespace trifactor::sparse

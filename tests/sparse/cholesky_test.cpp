@@ -120,7 +120,7 @@ TYPED_TEST(SparseCholeskyTest, FactorsAndSolvesEveryShape) {
       }
 }
 
-// Many fronts of many sizes: branches side by side, and BLAS inside the largest.
+// Many fronts of many sizes: branches side by side, and the largest in tiles.
 TYPED_TEST(SparseCholeskyTest, FactorsWithBranchesOnAnyNumberOfThreads) {
   using T = TypeParam;
   for (const auto& A : {poisson3d<T>(this->random, 14), poisson2d<T>(this->random, 60),
@@ -136,6 +136,41 @@ TYPED_TEST(SparseCholeskyTest, FactorsWithBranchesOnAnyNumberOfThreads) {
         solve(q, F, X);
         EXPECT_LT(A.solve_ratio(X, B), threshold) << k << " right-hand sides";
       }
+    }
+}
+
+// Tiles of a few rows, no branch too small: every kind of task many times, more threads than cores.
+TYPED_TEST(SparseCholeskyTest, ThreadsThatShareFrontsInTilesRepeatTheirBits) {
+  using T = TypeParam;
+  if (by_level()) GTEST_SKIP() << "of the host's own way";
+  for (const auto& A : {poisson3d<T>(this->random, 8), full_matrix<T>(this->random, 60), banded<T>(this->random, 300, 9),
+                        disconnected<T>(this->random, 6, 40), random_pattern<T>(this->random, 300, 3)})
+    for (const int threads : {2, 6}) {
+      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " threads=" << threads);
+      Queue q = Queue::host(threads);
+      const auto given = A.stored(Stored::Lower);
+      const auto plan = analyze(given.pattern());
+      const SparseOptions options{.tuning = "tile_least=5 tile_most=7 branch_cost=1 team=1 most_updates=100 leaf=3"};
+      SparseCholesky<T> F(q, plan, options);
+      F.factor(given.values);
+      this->expect_right(A, F);
+      const auto first = F.lower().values;
+      for (const index_t k : {1, 3, 33}) {
+        const auto B = random_matrix<T>(this->random, A.n, k);
+        auto X = B, Y = B;
+        F.solve(X.view()), F.solve(Y.view());
+        EXPECT_LT(A.solve_ratio(X, B), threshold) << k << " right-hand sides";
+        EXPECT_TRUE(same_bits(X.storage, Y.storage)) << k << " right-hand sides";
+      }
+      F.factor(given.values);
+      EXPECT_EQ(F.lower().values, first);
+      // The first of two failures counts, whoever meets which first.
+      const index_t n = A.n, early = plan->permutation()[n / 3], late = plan->permutation()[2 * n / 3];
+      auto broken = A;
+      for (index_t column : {early, late}) broken.lower[{column, column}] = T(-1);
+      EXPECT_EQ(F.try_factor(broken.stored(Stored::Lower).values), early + 1);
+      F.factor(given.values);
+      EXPECT_EQ(F.lower().values, first);
     }
 }
 

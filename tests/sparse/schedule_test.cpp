@@ -24,8 +24,9 @@ class Memory {
  public:
   Memory(const Plan& plan, const Schedule& schedule) : plan_(plan), schedule_(schedule) {}
 
-  void pass(index_t s) {
-    const index_t order = plan_.row_count(s) - plan_.col_count(s), begin = schedule_.update_at[s];
+  /// `own` and `children`: where the region begins that holds the update matrix of s, and those of its children.
+  void pass(index_t s, index_t own, index_t children) {
+    const index_t order = plan_.row_count(s) - plan_.col_count(s), begin = own + schedule_.update_at[s];
     ASSERT_GE(begin, 0);
     ASSERT_LE(begin + order * order, schedule_.work_entries);
     if (order > 0) {
@@ -35,7 +36,8 @@ class Memory {
     for (index_t c = schedule_.first_child[s]; c >= 0; c = schedule_.next_sibling[c]) {
       ASSERT_TRUE(done_.count(c)) << "child " << c << " comes after its parent " << s;
       const index_t size = plan_.row_count(c) - plan_.col_count(c);
-      alive_.erase({schedule_.update_at[c], schedule_.update_at[c] + size * size});
+      const index_t at = children + schedule_.update_at[c];
+      alive_.erase({at, at + size * size});
     }
     ASSERT_TRUE(done_.insert(s).second) << "front " << s << " twice";
   }
@@ -58,16 +60,27 @@ TEST(Schedule, UpdateMatricesDoNotOverlapWhileTheyLive) {
       const Schedule schedule = sparse::make_schedule(plan, threads);
       Memory memory(plan, schedule);
       // The threads side by side: each in turn takes one front, the worst that can happen to their regions.
-      std::vector<std::vector<index_t>> fronts(threads);
-      for (int t = 0; t < threads; ++t)
-        for (index_t b = schedule.branch_start[t]; b < schedule.branch_start[t + 1]; ++b)
-          for (index_t s = schedule.branches[b].begin; s < schedule.branches[b].end; ++s) fronts[t].push_back(s);
-      for (std::size_t step = 0, left = 1; left > 0; ++step) {
-        left = 0;
-        for (const auto& mine : fronts)
-          if (step < mine.size()) memory.pass(mine[step]), ++left;
+      struct Worker {
+        index_t branch = -1, next = 0, end = 0;
+      };
+      std::vector<Worker> workers(std::min<std::size_t>(schedule.threads, schedule.branches.size()));
+      index_t ticket = 0;
+      for (bool busy = true; busy;) {
+        busy = false;
+        for (std::size_t t = 0; t < workers.size(); ++t) {
+          Worker& w = workers[t];
+          if (w.next == w.end && ticket < index_t(schedule.branches.size())) {
+            const sparse::Branch& b = schedule.branches[ticket];
+            w = {ticket++, b.begin, b.end};
+          }
+          if (w.next == w.end) continue;
+          busy = true;
+          const index_t region = schedule.region_start + index_t(t) * schedule.region_entries;
+          memory.pass(w.next, w.next == w.end - 1 ? 0 : region, region);
+          ++w.next;
+        }
       }
-      for (const index_t s : schedule.top) memory.pass(s);
+      for (const index_t s : schedule.top) memory.pass(s, 0, 0);
       EXPECT_TRUE(memory.all_done());
       if (threads == 1) { EXPECT_EQ(schedule.work_entries, plan.stack_entries); }
       if (threads == 2 && plan.n > 100) { EXPECT_LE(schedule.work_entries, plan.factor_entries); }

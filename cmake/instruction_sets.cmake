@@ -1,0 +1,26 @@
+# These files of src/host are compiled once for each instruction set, TRIFACTOR_ISA naming it. A *_dispatch.cpp beside
+# each picks one at run time.
+set(per_instruction_set src/host/interleaved.cpp src/host/front.cpp)
+
+set(INSTRUCTION_SETS baseline)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  list(APPEND INSTRUCTION_SETS avx2 avx512)
+  target_compile_definitions(trifactor PRIVATE TRIFACTOR_HAS_AVX2=1 TRIFACTOR_HAS_AVX512=1)
+endif()
+set(FLAGS_baseline)
+set(FLAGS_avx2 -mavx2 -mfma)
+set(FLAGS_avx512 -mavx512f -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512)
+
+set(TRIFACTOR_INSTRUCTION_SET_OBJECTS)
+foreach(isa ${INSTRUCTION_SETS})
+  add_library(host_${isa} OBJECT ${per_instruction_set})
+  target_include_directories(host_${isa}
+    PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
+  target_compile_features(host_${isa} PRIVATE cxx_std_20)
+  target_compile_definitions(host_${isa} PRIVATE TRIFACTOR_ISA=${isa})
+  target_compile_options(host_${isa}
+    PRIVATE $<IF:$<CONFIG:Debug>,-O1,-O3> -fno-math-errno -ffp-contract=fast ${FLAGS_${isa}})
+  set_target_properties(host_${isa} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  list(APPEND TRIFACTOR_INSTRUCTION_SET_OBJECTS $<TARGET_OBJECTS:host_${isa}>)
+endforeach()
