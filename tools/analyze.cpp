@@ -2,7 +2,6 @@
 #include "commands.hpp"
 #include "failure.hpp"
 #include "generate.hpp"
-#include "memory.hpp"
 #include "new_file.hpp"
 #include "scalars.hpp"
 #include "sparse_matrix.hpp"
@@ -131,8 +130,9 @@ void print_text(const AnalyzeOptions& o, const SparsePlan& plan, const SparseMat
 
   fmt::print("\nMemory by phase:\n");
   std::vector<std::vector<std::string>> rows;
-  for (const Phase& phase : phases_of(plan, A)) rows.push_back({phase.name, readable_bytes(phase.bytes), phase.what});
-  print_table({"phase", "memory", "what"}, rows);
+  for (const Phase& phase : phases_of(plan, A))
+    rows.push_back({phase.name, fmt::format("{:.3f}", phase.bytes / double(1 << 20)), phase.what});
+  print_table({"phase", "MiB", "what"}, rows);
 
   fmt::print("\nTime by step:\n");
   const Table by_step({{"step", 10, true}, {"seconds", 10}, {"share %"}});

@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 #include <trifactor/info.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -136,7 +137,9 @@ void run_bench(BenchOptions o) {
   Bench bench{
       .options = o, .queue = o.device == "cuda" ? Queue::cuda() : Queue::host(), .machine = {}, .copy_rate = {}};
   bench.machine = machine_name(bench.queue);
-  RowPrinter printer(o.json, table_of(o));
+  std::size_t matrix_width = 0;
+  for (const std::string& matrix : o.matrices) matrix_width = std::max(matrix_width, matrix.size());
+  RowPrinter printer(o.json, table_of(o), matrix_width);
   std::string wrong;
   const Take take = [&](const Row& row) {
     printer.print(row);

@@ -1,6 +1,5 @@
 // trifactor info: what is here, and which numbers were chosen.
 #include "commands.hpp"
-#include "memory.hpp"
 #include "scalars.hpp"
 #include "table.hpp"
 
@@ -42,6 +41,8 @@ std::string joined(const std::vector<std::string>& words, const char* separator)
   return all;
 }
 
+std::string gibibytes(std::size_t bytes) { return fmt::format("{:.1f}", double(bytes) / double(1 << 30)); }
+
 void print_text() {
   const std::vector<std::string> sensors = trifactor::energy_sensors();
   fmt::print("trifactor {} ({})\n", trifactor::version(), TRIFACTOR_COMMIT);
@@ -53,10 +54,9 @@ void print_text() {
   std::vector<std::vector<std::string>> rows;
   for (const auto& d : trifactor::devices())
     rows.push_back({d.number < 0 ? "host" : fmt::format("cuda {}", d.number), d.architecture,
-                    fmt::format("{}", d.cores), readable_bytes(double(d.memory_bytes)),
-                    readable_bytes(double(d.free_bytes)), d.name});
+                    fmt::format("{}", d.cores), gibibytes(d.memory_bytes), gibibytes(d.free_bytes), d.name});
   fmt::print("\n");
-  print_table({"device", "architecture", "cores", "memory", "free", "name"}, rows);
+  print_table({"device", "architecture", "cores", "memory GiB", "free GiB", "name"}, rows);
 
   rows.clear();
   for (const auto& row : trifactor::tuning_rows()) rows.push_back({row.source, row.text});

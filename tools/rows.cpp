@@ -39,12 +39,12 @@ std::optional<double> part_of_copy(const Row& r) {
 }
 double us_per_column(const Row& r) { return r.columns > 0 ? r.seconds / r.columns * 1e6 : 0; }
 
-std::vector<TableField> table_fields(Columns columns) {
+std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) {
   using R = const Row&;
   const bool batch = columns == Columns::Batch || columns == Columns::SolveBatch || columns == Columns::Ragged;
   const bool part = columns == Columns::Update || columns == Columns::Tile;  // of a factorization: it has no peer
   if (columns == Columns::Sparse)
-    return {{{"matrix", 14, true}, [](R r) { return cell("{}", r.matrix); }},
+    return {{{"matrix", matrix_width, true}, [](R r) { return cell("{}", r.matrix); }},
             {{"scalar", 6, true}, [](R r) { return r.scalar; }},
             {{"n", 8}, [](R r) { return fmt::format("{}", r.n); }},
             {{"nnz(L)", 10}, [](R r) { return cell("{}", r.factor_nonzeros); }},
@@ -156,8 +156,8 @@ void print_json(const Row& r, bool ragged) {
 
 }  // namespace
 
-RowPrinter::RowPrinter(bool json, Columns columns)
-    : json_(json), columns_(columns), fields_(table_fields(columns)), table_(columns_of(fields_)) {}
+RowPrinter::RowPrinter(bool json, Columns columns, std::size_t matrix_width)
+    : json_(json), columns_(columns), fields_(table_fields(columns, matrix_width)), table_(columns_of(fields_)) {}
 
 void RowPrinter::print(const Row& r) {
   const StepsHidden hidden;

@@ -47,7 +47,8 @@ class RowPrinter {
  public:
   enum class Columns { Dense, Solve, Batch, SolveBatch, Ragged, Update, Tile, Sparse };
 
-  RowPrinter(bool json, Columns columns);
+  /// matrix_width: of the longest name of a sparse matrix.
+  RowPrinter(bool json, Columns columns, std::size_t matrix_width = 0);
   void print(const Row&);
 
  private:

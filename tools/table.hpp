@@ -46,13 +46,16 @@ class Table {
   std::vector<Column> columns_;
 };
 
-/// A finished table whose columns, all aligned to the left, are as wide as their widest cell.
+/// A finished table. Columns are as wide as their widest cell, and aligned to the right where all cells are numbers.
 inline void print_table(const std::vector<std::string>& titles, const std::vector<std::vector<std::string>>& rows) {
   std::vector<Table::Column> columns;
   for (std::size_t i = 0; i < titles.size(); ++i) {
-    std::size_t width = 0;
-    for (const auto& row : rows) width = std::max(width, row[i].size());
-    columns.push_back({titles[i], width, true});
+    Table::Column column{titles[i]};
+    for (const auto& row : rows) {
+      column.width = std::max(column.width, row[i].size());
+      column.left = column.left || row[i].find_first_not_of("0123456789.-") != std::string::npos;
+    }
+    columns.push_back(column);
   }
   const Table table(std::move(columns));
   table.heading();

@@ -34,6 +34,13 @@ class Info(ProgramTest):
         if info["why_no_cuda"]:
             self.assertIn(info["why_no_cuda"], text)
 
+    def test_the_table_of_devices_is_aligned_and_has_units_in_its_heading(self):
+        table = re.search(r"(?m)^device .*\n(?:.+\n)+", self.succeed("info")).group().splitlines()
+        self.assertEqual(len(table), 1 + len(program.info()["devices"]))
+        self.assertEqual(program.misaligned(table), [])
+        self.assertRegex(table[0], r"  memory GiB  +free GiB  ")
+        self.assertRegex(table[1], r"^host +\S+ +\d+ +\d+\.\d +\d+\.\d  ")
+
     def test_a_missing_gpu_is_told_in_the_users_words(self):
         why = program.info()["why_no_cuda"]
         if why is None:

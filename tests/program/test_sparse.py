@@ -109,6 +109,10 @@ class Analyze(SparseTest):
                      r"level +fronts +operations +columns", r" +0 +\d+ +\d+ ", r" +k +fronts +Mflop", r"factor +\d",
                      r"all +\d+\.\d+ +100.0"]:
             self.assertRegex(text, "(?m)^" + line)
+        for title in ["level", "k", "phase +MiB", "step"]:
+            table = re.search(r"(?m)^ *%s .*\n(?:.+\n)+" % title, text).group().splitlines()
+            self.assertGreater(len(table), 3)
+            self.assertEqual(program.misaligned(table), [])
 
     def test_json(self):
         for ordering in ["metis", "amd", "natural"]:
@@ -288,6 +292,13 @@ class Bench(SparseTest):
                 self.assertGreater(row["gflops"], 0)
         text = self.succeed("bench", "sparse", "--matrix", "poisson3d:6", "--seconds", "0.02", "--against", "none")
         self.assertEqual(len(re.findall("(?m)^poisson3d:6 ", text)), 4)
+
+    def test_the_table_is_aligned_whatever_the_names(self):
+        name = "a_file_with_a_long_name.mtx"
+        self.succeed("generate", "poisson2d:3", "-o", name)
+        _, *table = self.succeed("bench", "sparse", "--matrix", name + ",arrow:3", "--seconds", "0.02", "--against", "none",
+                                 "--device", "host").splitlines()
+        self.assertEqual((len(table), program.misaligned(table)), (9, []))
 
     def test_against_cholmod(self):
         if not os.access(os.path.join(os.path.dirname(program.PROGRAM), "trifactor_cholmod"), os.X_OK):

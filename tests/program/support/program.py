@@ -2,6 +2,7 @@
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,14 @@ class ProgramTest(unittest.TestCase):
         self.assertRegex(done.stderr, "^trifactor: ")
         self.assertIn(message, done.stderr)
         return done
+
+
+def misaligned(lines):
+    """The cells of a table, its heading and its rows, that begin and end elsewhere than their title; a title or cell ends at
+    two blanks."""
+    titles, *rows = [[(m.group(), m.start(), m.end()) for m in re.finditer(r"\S+( \S+)*", line)] for line in lines]
+    return [(cell, title) for row in rows for cell, title in zip(row, titles, strict=True)
+            if cell[1] != title[1] and cell[2] != title[2]]
 
 
 def word(value, field):
