@@ -106,9 +106,8 @@ class ByBranches final : public SparseNumeric<T> {
   /// f(i) for every row, of k numbers.
   template <class F>
   void for_rows(index_t k, F f) const {
-    constexpr index_t worth_a_team = 1 << 18;  // numbers
-    const index_t n = plan_.n, parts = n * k < worth_a_team ? 1 : 8 * schedule_.threads, each = core::ceil_div(n, parts);
-    host::for_items(schedule_.threads, parts, nullptr, [&](index_t part) {
+    const index_t n = plan_.n, parts = 8 * schedule_.threads, each = core::ceil_div(n, parts);
+    host::for_items(schedule_.threads, parts, nullptr, double(each * k), [&](index_t part) {
       for (index_t i = part * each; i < std::min(n, (part + 1) * each); ++i) f(i);
     });
   }
