@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 #include <commit.hpp>
 #include <nlohmann/json.hpp>
+#include <trifactor/inspect.hpp>
 #include <trifactor/trifactor.hpp>
 
 #include <unistd.h>
@@ -344,11 +345,14 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   std::optional<trifactor::SparseCholesky<T>> L;
   std::optional<InQueue<T>> values;
   index_t failed = 0;
-  done.factored = timed_step("factoring", [&] {
+  std::optional<trifactor::inspect::FlopCounter> flops;  // shared by all threads: not for nothing
+  if (steps_are_shown()) flops.emplace();
+  const auto factor_values = [&] {
     values.emplace(queue, A.value.data(), A.entries());
     L.emplace(queue, done.plan);
     failed = L->try_factor(values->values());
-  });
+  };
+  done.factored = timed_step("factoring", factor_values, [&] { return flops->done() / plan.front_flops(); });
   if (failed != 0) {
     const std::string why = fmt::format("A is not positive definite: the pivot of row {} is not positive", failed);
     if (asked) throw MatrixError(fmt::format("{}: {}", o.matrix, why));

@@ -48,10 +48,6 @@ class StepLine {
     static StepLine line;
     return line;
   }
-  static bool on_terminal() {
-    static const bool found = ::isatty(STDERR_FILENO) != 0;
-    return found;
-  }
 
   void begin(Step* step) {
     const std::lock_guard lock(mutex);
@@ -106,14 +102,20 @@ class StepLine {
 
 }  // namespace
 
-Step::Step(std::string name) : name_(std::move(name)), outer_(innermost_step.load()) {
-  if (!StepLine::on_terminal()) return;
+bool steps_are_shown() {
+  static const bool on_terminal = ::isatty(STDERR_FILENO) != 0;
+  return on_terminal;
+}
+
+Step::Step(std::string name, std::function<double()> part)
+    : name_(std::move(name)), part_(std::move(part)), outer_(innermost_step.load()) {
+  if (!steps_are_shown()) return;
   innermost_step = this;
   StepLine::shared().begin(this);
 }
 
 Step::~Step() {
-  if (!StepLine::on_terminal()) return;
+  if (!steps_are_shown()) return;
   StepLine::shared().end();
   innermost_step = outer_;
 }
@@ -123,8 +125,9 @@ double Step::seconds() const { return std::chrono::duration<double>(steady_clock
 std::string Step::text() const {
   const double elapsed = seconds();
   const std::int64_t total = total_.load(std::memory_order_relaxed), done = done_.load(std::memory_order_relaxed);
-  if (total <= 0) return fmt::format("{}, {}", name_, readable_seconds(elapsed));
-  const double part = std::clamp(double(done) / double(total), 0.0, 1.0);
+  const double told = part_ ? part_() : 0;
+  if (total <= 0 && !(told > 0)) return fmt::format("{}, {}", name_, readable_seconds(elapsed));
+  const double part = std::clamp(told > 0 ? told : double(done) / double(total), 0.0, 1.0);
   const std::string left = part > 0 ? fmt::format(", {} left", readable_seconds(elapsed * (1 - part) / part)) : "";
   return fmt::format("{} {:.0f} %{}", name_, std::floor(part * 100), left);
 }
@@ -134,7 +137,7 @@ void count_step(std::int64_t done, std::int64_t total) {
 }
 
 StepsHidden::StepsHidden() {
-  if (!StepLine::on_terminal()) return;
+  if (!steps_are_shown()) return;
   lock_ = std::unique_lock(StepLine::shared().mutex);
   StepLine::shared().erase();
 }

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace program {
 
@@ -15,7 +17,8 @@ namespace program {
 /// TRIFACTOR_PROGRESS_AFTER holds other seconds than two; tests set 0.
 class Step {
  public:
-  explicit Step(std::string name);
+  /// part: tells how far it is, from 0 to 1, when it is shown; in place of count().
+  explicit Step(std::string name, std::function<double()> part = {});
   Step(const Step&) = delete;
   ~Step();
 
@@ -31,8 +34,12 @@ class Step {
   std::string name_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::atomic<std::int64_t> done_ = 0, total_ = 0;  // total 0: not counted
-  Step* outer_;                                     // the step around it
+  std::function<double()> part_;
+  Step* outer_;  // the step around it
 };
+
+/// Whether steps that last are shown.
+bool steps_are_shown();
 
 /// Of the innermost step so much is done; from any thread that works on it. Cheap enough for every row of a matrix.
 void count_step(std::int64_t done, std::int64_t total);
@@ -48,10 +55,10 @@ class StepsHidden {
   std::unique_lock<std::mutex> lock_;
 };
 
-/// Runs the work as a step and returns its seconds.
+/// Runs the work as a step and returns its seconds. part: see Step.
 template <class Work>
-double timed_step(const char* name, Work&& work) {
-  const Step step(name);
+double timed_step(const char* name, Work&& work, std::function<double()> part = {}) {
+  const Step step(name, std::move(part));
   work();
   return step.seconds();
 }

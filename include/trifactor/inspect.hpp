@@ -35,6 +35,18 @@ class TRIFACTOR_API Recording {
   std::unique_ptr<State> state_;
 };
 
+/// As long as it lives, sparse Cholesky factorizations on host queues count their flops, as SparsePlan::front_flops does,
+/// front by front. Counters that live at the same time share one count.
+class TRIFACTOR_API FlopCounter {
+ public:
+  FlopCounter();
+  FlopCounter(const FlopCounter&) = delete;
+  ~FlopCounter();
+
+  /// Since the first of those counters was made; from any thread.
+  double done() const noexcept;
+};
+
 /// The updates of those steps of a blocked Cholesky factorization that begin at a column in first .. last-1, with the
 /// engine's operations as the driver calls them, and nothing between them. They read the factor from L and update C, so
 /// a repetition has the same work to do. `tuning` is that of CholeskyOptions: nb and looking count.

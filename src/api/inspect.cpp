@@ -1,6 +1,7 @@
 // Recordings of what an engine does, and the updates of Cholesky alone.
 #include <api/check.hpp>
 #include <api/queue_state.hpp>
+#include <core/flop_counter.hpp>
 #include <core/trace.hpp>
 #include <trifactor/inspect.hpp>
 #include <tuning/rows.hpp>
@@ -47,6 +48,12 @@ std::vector<Operation> Recording::finish() try {
   std::stable_sort(operations.begin(), operations.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
   return operations;
 } TRIFACTOR_CATCH_BAD_ALLOC
+
+FlopCounter::FlopCounter() {
+  if (core::flop_watchers.fetch_add(1) == 0) core::flops_done = 0;
+}
+FlopCounter::~FlopCounter() { --core::flop_watchers; }
+double FlopCounter::done() const noexcept { return double(core::flops_done.load(std::memory_order_relaxed)); }
 
 namespace {
 

@@ -1,9 +1,11 @@
 // The sparse factorization: branches side by side, one thread each, then the fronts above them in tiles.
+#include <core/flop_counter.hpp>
 #include <host/blas.hpp>
 #include <host/front.hpp>
 #include <host/signals.hpp>
 #include <host/sparse.hpp>
 #include <host/threads.hpp>
+#include <sparse/fronts.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -90,8 +92,10 @@ class Factorization {
 
   /// All fronts in their order, by one thread.
   void alone() const {
-    for (const index_t s : schedule_.top)
+    for (const index_t s : schedule_.top) {
       if (!front(s, work_ + schedule_.update_at[s], work_)) return;
+      count(s, 1);
+    }
   }
 
   /// What thread t of several does.
@@ -113,12 +117,18 @@ class Factorization {
   }
 
  private:
+  /// One of so many parts of front s is done.
+  void count(index_t s, index_t parts) const {
+    if (watched_) count_flops(sparse::front_flops(plan_.row_count(s), plan_.col_count(s)) / double(parts));
+  }
+
   /// A front before one that failed does not depend on it, and may fail as well.
   void branch(index_t b, T* region) const {
     const index_t root = schedule_.branches[b].end - 1;
     for (index_t s = schedule_.branches[b].begin; s <= root; ++s) {
       if (progress_.failed_before(plan_.first[s])) break;
       if (!front(s, (s == root ? work_ : region) + schedule_.update_at[s], region)) break;
+      count(s, 1);
     }
     progress_.one_less(b);
   }
@@ -249,6 +259,7 @@ class Factorization {
         update_task(s, F, tiles, j + q, j, first_task);
       }
     }
+    count(s, tiles.tasks());
     progress_.one_less(node);
   }
 
@@ -316,6 +327,7 @@ class Factorization {
   Real<T> shift_;
   T* work_;
   Progress& progress_;
+  const bool watched_ = flop_watchers.load(std::memory_order_relaxed) > 0;
 };
 
 }  // namespace

@@ -71,6 +71,7 @@ class Terminal(ProgressTest):
         steps = re.findall(r"\rtrifactor: (\w+)", text)
         self.assertEqual(list(dict.fromkeys(steps)), ["reading", "analysing", "factoring", "solving", "checking", "writing"])
         self.assertRegex(text, r"\rtrifactor: analysing, \d+ s")
+        self.assertIn("\rtrifactor: factoring 100 %, 0 s left", text)       # by fronts
 
     def test_rows_of_a_benchmark(self):
         scalar = program.info()["scalars"][0]

@@ -3,6 +3,7 @@
 #include <sparse/matrices.hpp>
 #include <support/device.hpp>
 #include <support/ratios.hpp>
+#include <trifactor/inspect.hpp>
 #include <trifactor/testing.hpp>
 
 #include <thread>
@@ -459,6 +460,22 @@ TYPED_TEST(SparseCholeskyTest, TheHermitianPartHoldsWhatEitherSideStores) {
       EXPECT_EQ(H.index, lower.index);
       EXPECT_EQ(H.values, lower.values);
     }
+}
+
+TYPED_TEST(SparseCholeskyTest, TellsAWatcherHowFarItIs) {
+  using T = TypeParam;
+  if (by_level()) GTEST_SKIP() << "fronts are counted on the host, where branches are factored";
+  const auto A = poisson2d<T>(this->random, 30).stored(Stored::Lower);
+  const auto plan = analyze(A.pattern());
+  for (auto& q : queues({1, 3})) {
+    SparseCholesky<T> F(q, plan);
+    factor(q, F, A.values);  // not watched
+    const inspect::FlopCounter flops;
+    EXPECT_EQ(flops.done(), 0);
+    factor(q, F, A.values);
+    EXPECT_GE(flops.done(), plan->front_flops());
+    EXPECT_LE(flops.done(), 1.5 * plan->front_flops());  // a part of a small front is rounded up
+  }
 }
 
 TYPED_TEST(SparseCholeskyTest, RefusesWhatDoesNotFit) {
