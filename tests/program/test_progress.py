@@ -24,6 +24,21 @@ def screen(text):
     return lines
 
 
+def read_terminal(end):
+    """All that is written to the other end of a terminal until that is closed."""
+    written = b""
+    while True:
+        try:
+            piece = os.read(end, 65536)
+        except OSError:         # closed
+            break
+        if not piece:
+            break
+        written += piece
+    os.close(end)
+    return written.decode()
+
+
 class ProgressTest(ProgramTest):
     def on_terminal(self, *arguments, both=False, after="0", columns=None):
         """What the program wrote to stderr, or stderr and stdout, where that is a terminal; and what went to stdout else."""
@@ -38,19 +53,10 @@ class ProgressTest(ProgramTest):
             done = subprocess.Popen([program.PROGRAM] + [str(a) for a in arguments], cwd=self.folder, env=environment,
                                     stdout=theirs if both else file, stderr=theirs)
         os.close(theirs)
-        written = b""
-        while True:
-            try:
-                piece = os.read(ours, 65536)
-            except OSError:         # the other end was closed
-                break
-            if not piece:
-                break
-            written += piece
-        os.close(ours)
+        written = read_terminal(ours)
         self.assertEqual(done.wait(timeout=300), 0, written)
         with open(stdout) as file:
-            return written.decode(), file.read()
+            return written, file.read()
 
     def needs_f64(self):
         if not program.has_scalar("f64"):
@@ -109,12 +115,11 @@ class Terminal(ProgressTest):
         self.write("A.mtx", "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\nx\n")
         self.needs_f64()
         ours, theirs = pty.openpty()
-        done = subprocess.run([program.PROGRAM, "solve", "A.mtx"], cwd=self.folder, stdout=subprocess.DEVNULL, stderr=theirs,
-                              env=dict(os.environ, TRIFACTOR_PROGRESS_AFTER="0"))
+        done = subprocess.Popen([program.PROGRAM, "solve", "A.mtx"], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                stderr=theirs, env=dict(os.environ, TRIFACTOR_PROGRESS_AFTER="0"))
         os.close(theirs)
-        left = screen(os.read(ours, 65536).decode())
-        os.close(ours)
-        self.assertEqual(done.returncode, 2)
+        left = screen(read_terminal(ours))
+        self.assertEqual(done.wait(timeout=300), 2)
         self.assertRegex(left[0], "^trifactor: A.mtx:6: ")
 
     def test_a_short_step_is_not_shown(self):
