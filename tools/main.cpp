@@ -31,18 +31,22 @@ void add_solve(CLI::App& app, SolveOptions& o) {
   command->add_option("A", o.matrix, "the square matrix, a Matrix Market file of any form")->required();
   command->add_option("--rhs", o.rhs, "the right-hand sides, a Matrix Market file [A times ones]");
   command
-      ->add_option("--method", o.method,
-                   "auto: Cholesky where A is symmetric or hermitian with a positive diagonal (sparse where a large "
-                   "coordinate file has few entries), else LU")
-      ->check(CLI::IsMember({"auto", "sparse", "cholesky", "lu"}))
+      ->add_option(
+          "--method", o.method,
+          "auto: Cholesky where A is symmetric or hermitian with a positive diagonal and it succeeds, else LU; "
+          "both sparse for a coordinate file of order 1000 or more with less than a tenth of all entries, else "
+          "dense. sparse: sparse Cholesky; cholesky and lu: dense")
+      ->check(CLI::IsMember({"auto", "sparse", "sparse-lu", "cholesky", "lu"}))
       ->capture_default_str();
   command->add_option("--device", o.device, "where to factor and solve")
       ->check(CLI::IsMember({"auto", "host", "cuda"}))
       ->capture_default_str();
   command
-      ->add_option("--ordering", o.ordering,
-                   "of the sparse solver: auto, metis (nested dissection), amd (minimum degree) or natural [auto]")
-      ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}));
+      ->add_option(
+          "--ordering", o.ordering,
+          "of the sparse solver: auto, metis (nested dissection), amd (minimum degree), natural, or, of sparse LU, "
+          "colamd [auto]")
+      ->check(CLI::IsMember({"auto", "metis", "amd", "natural", "colamd"}));
   command->add_option("--shift", o.shift, "solve with A + SHIFT I")->capture_default_str();
   command->add_flag("--refine", o.refine, "iterative refinement by the sparse solver");
   command->add_option("-o,--output", o.output, "write the solution as a Matrix Market array file");

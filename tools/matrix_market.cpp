@@ -309,11 +309,7 @@ Matrix<T> MatrixMarketFile::dense(Asymmetry* told) const {
 template <Scalar T>
 std::variant<SparseMatrix<T>, Place> MatrixMarketFile::sparse() const {
   const index_t n = header_.rows;
-  const double entry = 2 * sizeof(index_t) + sizeof(T);
-  const double bytes = 2 * entry * double(header_.entries) + 4.0 * sizeof(index_t) * double(n);
-  if (const auto available = double(available_memory()); bytes > available)
-    refuse_size(fmt::format("reading this {} x {} matrix takes {} of memory, but {} are available", n, n,
-                            readable_bytes(bytes), readable_bytes(available)));
+  require_memory_for(double(header_.entries), sizeof(T));
   Triplets<T> lower, above;
   Asymmetry evened;
   LineReader in(path_, file_.text(), body_);
@@ -338,6 +334,31 @@ std::variant<SparseMatrix<T>, Place> MatrixMarketFile::sparse() const {
   return A;
 }
 
+template <Scalar T>
+GeneralMatrix<T> MatrixMarketFile::general(double shift) const {
+  const bool mirrors = header_.symmetry != Symmetry::General;
+  require_memory_for(double(header_.entries) * (mirrors ? 2 : 1), sizeof(T));
+  Triplets<T> entries;
+  Asymmetry evened;
+  LineReader in(path_, file_.text(), body_);
+  read_coordinates<T>(in, header_, evened, [&](index_t i, index_t j, T value) {
+    entries.add(i, j, value);
+    if (mirrors && i != j) entries.add(j, i, mirrored(header_.symmetry, value));
+  });
+  expect_end(in, header_);
+  for (index_t i = 0; i < header_.rows && shift != 0; ++i) entries.add(i, i, T(shift));
+  SparseMatrix<T> A = compressed(std::move(entries), header_.rows);
+  return {A.n, std::move(A.start), std::move(A.row), std::move(A.value), evened};
+}
+
+void MatrixMarketFile::require_memory_for(double entries, std::size_t scalar) const {
+  const double entry = 2 * sizeof(index_t) + double(scalar);
+  const double bytes = 2 * entry * entries + 4.0 * sizeof(index_t) * double(header_.rows);
+  if (const auto available = double(available_memory()); bytes > available)
+    refuse_size(fmt::format("reading this {} x {} matrix takes {} of memory, but {} are available", header_.rows,
+                            header_.cols, readable_bytes(bytes), readable_bytes(available)));
+}
+
 void MatrixMarketFile::refuse_size(const std::string& rule) const {
   throw InputError(fmt::format("{}:{}: {}", path_, header_.size_line, rule));
 }
@@ -346,5 +367,7 @@ template Matrix<double> MatrixMarketFile::dense<double>(Asymmetry*) const;
 template Matrix<std::complex<double>> MatrixMarketFile::dense<std::complex<double>>(Asymmetry*) const;
 template std::variant<SparseMatrix<double>, Place> MatrixMarketFile::sparse<double>() const;
 template std::variant<SparseMatrix<std::complex<double>>, Place> MatrixMarketFile::sparse<std::complex<double>>() const;
+template GeneralMatrix<double> MatrixMarketFile::general<double>(double) const;
+template GeneralMatrix<std::complex<double>> MatrixMarketFile::general<std::complex<double>>(double) const;
 
 }  // namespace program

@@ -61,10 +61,18 @@ class MatrixMarketFile {
   template <Scalar T>
   std::variant<SparseMatrix<T>, Place> sparse() const;
 
+  /// All entries of A + shift I from a square coordinate file, both triangles; repeated entries are summed. Throws
+  /// InputError where memory does not hold it.
+  template <Scalar T>
+  GeneralMatrix<T> general(double shift) const;
+
   /// Throws "file:line: rule", where the line is the one that gives the sizes.
   [[noreturn]] void refuse_size(const std::string& rule) const;
 
  private:
+  /// Throws unless there is memory for so many entries, first one after the other and then by columns.
+  void require_memory_for(double entries, std::size_t scalar) const;
+
   std::string path_;
   MappedFile file_;
   MatrixMarketHeader header_;

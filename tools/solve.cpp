@@ -66,9 +66,8 @@ std::size_t free_device_memory() {
 }
 
 /// Throws unless a dense copy of A, its factor and `columns` right-hand sides fit in memory. Where the choice is
-/// free, a matrix too large for the device's memory goes to the host. why_dense: what the sparse solver objected to.
-Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double columns, std::size_t scalar,
-                     const std::string& why_dense) {
+/// free, a matrix too large for the device's memory goes to the host.
+Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double columns, std::size_t scalar) {
   const double n = double(A.header().rows), factor = 1.2 * n * n * double(scalar);  // with scratch memory
   const double rest = 4 * n * columns * double(scalar);
   const auto require = [&](const char* memory, double bytes, double available) {
@@ -77,9 +76,7 @@ Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double co
     A.refuse_size(
         fmt::format("solving this {} x {} matrix as a dense one takes {} of {} memory, but {} are available{}",
                     A.header().rows, A.header().cols, readable_bytes(bytes), memory, readable_bytes(available),
-                    !why_dense.empty() ? fmt::format("; the sparse solver does not take it: {}", why_dense)
-                    : sparse           ? "; --method sparse takes a symmetric or hermitian positive definite one"
-                                       : ""));
+                    sparse ? "; --method sparse-lu takes only what its factors hold" : ""));
   };
   Device device = wanted(o);
   if (device != Device::Host) {
@@ -196,7 +193,9 @@ struct Outcome {
 
   // Of the sparse solver.
   std::optional<double> analyzed;
-  std::shared_ptr<const trifactor::SparsePlan> plan;
+  std::string ordering;
+  index_t factor_nonzeros = 0;
+  std::optional<double> flops;
   std::optional<trifactor::Refinement<T>> refined;
 };
 
@@ -251,28 +250,28 @@ void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Re
                      {"error", or_null(error)},
                      {"output", o.output.empty() ? ordered_json() : ordered_json(o.output)},
                      {"commit", TRIFACTOR_COMMIT}};
-  if (done.plan)
+  if (done.analyzed)
     report.values().update(
-        {{"analyze_seconds", or_null(done.analyzed)},
-         {"ordering", name_of(done.plan->ordering())},
-         {"factor_nonzeros", done.plan->factor_nonzeros()},
-         {"flops", done.plan->flops()},
+        {{"analyze_seconds", *done.analyzed},
+         {"ordering", done.ordering},
+         {"factor_nonzeros", done.factor_nonzeros},
+         {"flops", or_null(done.flops)},
          {"refine_steps", done.refined ? ordered_json(done.refined->steps) : ordered_json()},
          {"backward_error", done.refined ? ordered_json(done.refined->backward_error) : ordered_json()}});
   report.finish();
 }
 
-/// Why a matrix has to go the dense way, or nothing.
+/// Why Cholesky does not take a matrix.
 struct Objection {
   std::string why;
   std::optional<index_t> not_positive_definite_at;
 };
 
-/// Whether the sparse solver is asked first. A small matrix is solved as a dense one before an analysis pays, unless
-/// something was asked for that only the sparse solver has.
-bool try_sparse_first(const SolveOptions& o, const MatrixMarketHeader& h) {
+/// Whether a sparse solver takes the matrix. A small matrix is solved as a dense one before an analysis pays, unless
+/// something was asked for that only sparse solvers have; so is one whose factors would be all but dense.
+bool is_sparse(const SolveOptions& o, const MatrixMarketHeader& h) {
   constexpr double least_order = 1000, most_filled = 0.1;
-  if (o.method != "auto") return o.method == "sparse";
+  if (o.method != "auto") return o.method == "sparse" || o.method == "sparse-lu";
   const double n = double(h.rows);
   const bool worth_it = n >= least_order && double(h.entries) < most_filled * n * n;
   return h.format == MatrixMarketHeader::Format::Coordinate && (worth_it || o.refine || !o.ordering.empty());
@@ -294,13 +293,9 @@ trifactor::Queue sparse_queue(const SolveOptions& o, const trifactor::SparsePlan
   return trifactor::Queue::host();
 }
 
-/// Cholesky of the sparse matrix. Objects when A is not symmetric (hermitian) or not positive definite;
-/// throws instead when this method was asked for.
+/// Bytes of the right-hand sides and of the solution. Throws unless the file is sparse and there is memory for them.
 template <class T>
-std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketFile& A_file,
-                                      const MatrixMarketFile* B_file, Report& report) {
-  const bool asked = o.method == "sparse";
-  const char* const symmetric = trifactor::ComplexScalar<T> ? "hermitian" : "symmetric";
+double sparse_sides(const MatrixMarketFile& A_file, const MatrixMarketFile* B_file) {
   const MatrixMarketHeader& h = A_file.header();
   if (h.format != MatrixMarketHeader::Format::Coordinate)
     A_file.refuse_size(fmt::format("the sparse solver takes coordinate files, not {}", h.words()));
@@ -309,6 +304,27 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   if (const auto available = double(available_memory()); sides > available)
     A_file.refuse_size(fmt::format("{} x {:.0f} right-hand sides and solutions take {} of memory, but {} are available",
                                    h.rows, columns, readable_bytes(sides), readable_bytes(available)));
+  return sides;
+}
+
+/// Those of the file, or A times ones.
+template <class T, class Sparse>
+Matrix<T> right_hand_sides(const MatrixMarketFile* B_file, const Sparse& A) {
+  if (B_file) return B_file->dense<T>();
+  Matrix<T> ones(A.n, 1);
+  std::fill_n(ones.data(), A.n, T(1));
+  return product<T>(A, std::as_const(ones).view());
+}
+
+/// Cholesky of the sparse matrix. Objects when A is not symmetric (hermitian) or not positive definite;
+/// throws instead when this method was asked for.
+template <class T>
+std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketFile& A_file,
+                                      const MatrixMarketFile* B_file, Report& report) {
+  const bool asked = o.method == "sparse";
+  const char* const symmetric = trifactor::ComplexScalar<T> ? "hermitian" : "symmetric";
+  const MatrixMarketHeader& h = A_file.header();
+  const double sides = sparse_sides<T>(A_file, B_file);
 
   Outcome<T> done;
   done.method = "sparse";
@@ -329,11 +345,13 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   report.line("method", "sparse Cholesky: " + done.why);
   if (done.evened) report.line("symmetry", done.evened.text());
 
+  std::shared_ptr<const trifactor::SparsePlan> shared;
   done.analyzed = timed_step("analysing", [&] {
     const auto ordering = ordering_named(o.ordering.empty() ? "auto" : o.ordering);
-    done.plan = trifactor::analyze(A.pattern(), {.ordering = ordering});
+    shared = trifactor::analyze(A.pattern(), {.ordering = ordering});
   });
-  const trifactor::SparsePlan& plan = *done.plan;
+  const trifactor::SparsePlan& plan = *shared;
+  done.ordering = name_of(plan.ordering()), done.factor_nonzeros = plan.factor_nonzeros(), done.flops = plan.flops();
   report.line("plan", fmt::format("{} ordering, {} nonzeros in L, {:.3g} flops, {} fronts in {} levels",
                                   name_of(plan.ordering()), plan.factor_nonzeros(), plan.flops(), plan.fronts(),
                                   plan.levels()));
@@ -349,7 +367,7 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   if (steps_are_shown()) flops.emplace();
   const auto factor_values = [&] {
     values.emplace(queue, A.value.data(), A.entries());
-    L.emplace(queue, done.plan);
+    L.emplace(queue, shared);
     failed = L->try_factor(values->values());
   };
   done.factored = timed_step("factoring", factor_values, [&] { return flops->done() / plan.front_flops(); });
@@ -360,15 +378,7 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   }
 
   Matrix<T> B;
-  done.read += timed_step("reading", [&] {
-    if (B_file) {
-      B = B_file->dense<T>();
-    } else {
-      Matrix<T> ones(A.n, 1);
-      std::fill_n(ones.data(), A.n, T(1));
-      B = product<T>(A, std::as_const(ones).view());
-    }
-  });
+  done.read += timed_step("reading", [&] { B = right_hand_sides<T>(B_file, A); });
   done.X = Matrix<T>(B.rows(), B.cols());
   done.solved = timed_step("solving", [&] {
     Matrix<T> X(queue, B.rows(), B.cols());
@@ -388,18 +398,79 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   return std::nullopt;
 }
 
+/// The ordering of sparse LU that was asked for.
+trifactor::LuOrdering lu_ordering(const SolveOptions& o) {
+  using trifactor::LuOrdering;
+  if (o.ordering.empty() || o.ordering == "auto" || o.ordering == "colamd") return LuOrdering::Colamd;
+  if (o.ordering == "amd") return LuOrdering::Amd;
+  if (o.ordering == "natural") return LuOrdering::Natural;
+  throw InputError(
+      fmt::format("{}: --ordering {} belongs to Cholesky; sparse LU has colamd, amd, natural", o.matrix, o.ordering));
+}
+
+/// LU of the sparse matrix, on the host: what was asked for, or what Cholesky objects to.
 template <class T>
-void solve_dense(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file, Report& report,
-                 const Objection& objection) {
+void solve_sparse_lu(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file,
+                     Report& report, const Objection& objection) {
+  const MatrixMarketHeader& h = A_file.header();
+  const auto ordering = lu_ordering(o);
+  const double sides = sparse_sides<T>(A_file, B_file);
+  if (wanted(o) == Device::Cuda)
+    throw InputError(
+        fmt::format("{}: sparse LU runs on the host only{}; --method lu solves it on the GPU as a dense one", o.matrix,
+                    objection.why.empty() ? "" : ", and Cholesky cannot: " + objection.why));
+  Outcome<T> done;
+  done.method = "sparse-lu";
+  done.device = "host";
+  done.why = objection.why.empty() ? "as asked" : objection.why;
+  done.not_positive_definite_at = objection.not_positive_definite_at;
+  report.line("method", fmt::format("sparse LU: {}", done.why));
+  GeneralMatrix<T> A;
+  done.read = timed_step("reading", [&] { A = A_file.general<T>(o.shift); });
+  done.evened = A.evened;
+  if (done.evened) report.line("symmetry", done.evened.text());
+
+  // Above the entries, a panel of columns and lists of rows; the factors come on top, and grow as they need.
+  require_memory("factoring this matrix", 20.0 * (sizeof(T) + 8) * double(A.n) + 100.0 * double(A.n) +
+                                              double(A.entries()) * (5.0 * sizeof(T) + 40) + sides);
+  std::shared_ptr<const trifactor::SparseLuPlan> plan;
+  done.analyzed = timed_step("analysing", [&] { plan = trifactor::analyze_lu(A.pattern(), {.ordering = ordering}); });
+  done.ordering = o.ordering.empty() || o.ordering == "auto" ? "colamd" : o.ordering;
+  auto queue = trifactor::Queue::host();
+  trifactor::SparseLu<T> F(queue, plan);
+  index_t failed = 0;
+  done.factored = timed_step("factoring", [&] { failed = F.try_factor(A.value); });
+  if (failed != 0)
+    throw MatrixError(fmt::format("{}: A is singular: the pivot of column {} is zero", o.matrix, failed));
+  done.factor_nonzeros = F.factor_nonzeros();
+  report.line("plan", fmt::format("{} ordering, {} nonzeros in L and U", done.ordering, done.factor_nonzeros));
+  report.line("device", done.device);
+
+  Matrix<T> B;
+  done.read += timed_step("reading", [&] { B = right_hand_sides<T>(B_file, A); });
+  done.X = Matrix<T>(B.rows(), B.cols());
+  trifactor::copy<T>(queue, std::as_const(B).view(), queue, done.X.view());
+  done.solved = timed_step("solving", [&] {
+    if (o.refine)
+      done.refined = F.solve_refined(A.value, done.X.view());
+    else
+      F.solve(done.X.view());
+  });
+  check_finite(o, std::as_const(done.X).view());
+  done.residual = solve_ratio<T>(A, std::as_const(done.X).view(), std::as_const(B).view());
+  finish(o, h, B_file != nullptr, report, done);
+}
+
+template <class T>
+void solve_dense(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file,
+                 Report& report) {
   const MatrixMarketHeader& h = A_file.header();
   for (const auto& [asked, option] : {std::pair{o.refine, "--refine"}, {!o.ordering.empty(), "--ordering"}})
     if (asked)
       A_file.refuse_size(fmt::format("{} belongs to the sparse solver, which does not take this matrix: {}", option,
-                                     !objection.why.empty() ? objection.why
-                                     : o.method == "auto"   ? "it is an array"
-                                                            : "--method " + o.method));
+                                     o.method == "auto" ? "it is an array" : "--method " + o.method));
   const index_t columns = B_file ? B_file->header().cols : 1;
-  const Device wanted = choose_device(o, A_file, double(columns), sizeof(T), objection.why);
+  const Device wanted = choose_device(o, A_file, double(columns), sizeof(T));
   Outcome<T> done;
   Matrix<T> A, B;
   done.read = timed_step("reading", [&] {
@@ -409,13 +480,11 @@ void solve_dense(const SolveOptions& o, const MatrixMarketFile& A_file, const Ma
   });
   const MatrixView<const T> a = A.view(), b = B.view();
 
-  const Choice choice =
-      objection.why.empty() ? choose_method(o, A_file, A.view(), done.evened) : Choice{false, objection.why};
+  const Choice choice = choose_method(o, A_file, A.view(), done.evened);
   if (done.evened) report.line("symmetry", done.evened.text());
   report.line("method", fmt::format("{}: {}", choice.cholesky ? "Cholesky" : "LU", choice.why));
   std::optional<Factor<T>> F;
   std::optional<index_t>& failed_at = done.not_positive_definite_at;
-  failed_at = objection.not_positive_definite_at;
   done.factored = timed_step("factoring", [&] { F = factor(o, wanted, choice, A, failed_at); });
   if (failed_at && choice.cholesky)
     report.line("", fmt::format("A is not positive definite (the pivot of row {} is not positive): fell back to LU",
@@ -437,21 +506,22 @@ void solve_dense(const SolveOptions& o, const MatrixMarketFile& A_file, const Ma
 template <class T>
 void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file) {
   const MatrixMarketHeader& h = A_file.header();
-  const bool sparse = try_sparse_first(o, h);
-  if (!sparse) choose_device(o, A_file, B_file ? double(B_file->header().cols) : 1, sizeof(T), {});
+  const bool sparse = is_sparse(o, h);
+  if (!sparse) choose_device(o, A_file, B_file ? double(B_file->header().cols) : 1, sizeof(T));
   Report report(o.json);
   report.line("matrix", fmt::format("{}: {} x {}, {}, {} entries, {}", o.matrix, h.rows, h.cols, h.words(), h.entries,
                                     trifactor::ComplexScalar<T> ? "c64" : "f64"));
   report.line(
       "rhs", B_file ? fmt::format("{}: {} x {}", o.rhs, B_file->header().rows, B_file->header().cols) : "A times ones");
   if (o.shift != 0) report.line("shift", fmt::format("{:g}: A + {:g} I takes the place of A", o.shift, o.shift));
+  if (!sparse) return solve_dense<T>(o, A_file, B_file, report);
   Objection objection;
-  if (sparse) {
+  if (o.method == "sparse" || (o.method == "auto" && o.ordering != "colamd")) {
     const auto found = solve_sparse<T>(o, A_file, B_file, report);
     if (!found) return;
     objection = *found;
   }
-  solve_dense<T>(o, A_file, B_file, report, objection);
+  solve_sparse_lu<T>(o, A_file, B_file, report, objection);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One triangle of a sparse symmetric or hermitian matrix, and what the program asks of it.
+// Sparse matrices, one triangle of a symmetric or hermitian one or all entries, and what the program asks of them.
 #pragma once
 
 #include "symmetry.hpp"
@@ -46,6 +46,26 @@ SparseMatrix<T> converted(SparseMatrix<double> A) {
     return {A.n, std::move(A.start), std::move(A.row), {A.value.begin(), A.value.end()}};
 }
 
+/// All entries by columns: rows ascending, none twice.
+template <Scalar T>
+struct GeneralMatrix {
+  index_t n = 0;
+  std::vector<index_t> start = {0};  // n + 1, into row and value
+  std::vector<index_t> row;
+  std::vector<T> value;
+  Asymmetry evened = {};  // what a hermitian file held instead
+
+  index_t entries() const { return index_t(row.size()); }
+  trifactor::Pattern<index_t> pattern() const {
+    return {.rows = n,
+            .cols = n,
+            .start = start.data(),
+            .index = row.data(),
+            .stored = trifactor::Stored::Full,
+            .sorted = true};
+  }
+};
+
 /// Values of the host in a queue's memory: copied only where that is another.
 template <class T>
 class InQueue {
@@ -68,14 +88,21 @@ class InQueue {
 /// Both triangles applied: Y = A X
 template <Scalar T>
 Matrix<T> product(const SparseMatrix<T>& A, MatrixView<const T> X);
+template <Scalar T>
+Matrix<T> product(const GeneralMatrix<T>& A, MatrixView<const T> X);
 
 /// The 1-norm of the whole matrix.
 template <Scalar T>
 double norm1(const SparseMatrix<T>& A);
 
+template <Scalar T>
+double norm1(const GeneralMatrix<T>& A);
+
 /// |B - A X| / (|A| |X| eps)
 template <Scalar T>
 double solve_ratio(const SparseMatrix<T>& A, MatrixView<const T> X, MatrixView<const T> B);
+template <Scalar T>
+double solve_ratio(const GeneralMatrix<T>& A, MatrixView<const T> X, MatrixView<const T> B);
 
 /// The first row whose diagonal entry is not positive; nothing when all are.
 template <Scalar T>
