@@ -1,9 +1,9 @@
 // analyze_lu, and what a plan of LU tells about itself.
+#include <core/memory.hpp>
 #include <sparse/lu_plan.hpp>
 #include <trifactor/sparse_lu.hpp>
 
 #include <cstdio>
-#include <new>
 
 namespace trifactor {
 
@@ -27,7 +27,7 @@ std::size_t SparseLuPlan::plan_bytes() const noexcept {
          (p.start.size() + p.row.size() + p.place.size()) * sizeof(int);
 }
 
-std::string SparseLuPlan::text() const {
+std::string SparseLuPlan::text() const try {
   constexpr const char* names[] = {"COLAMD", "AMD of A + A^T", "natural", "given"};
   char line[160];
   std::snprintf(line, sizeof line, "order %lld, %lld entries, ordering %s\nseconds:", (long long)n(),
@@ -38,20 +38,28 @@ std::string SparseLuPlan::text() const {
     text += line;
   }
   return text + '\n';
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
+namespace {
+
+/// Checks that both analyses share say "analyze: ...".
 template <SparseIndex I>
-std::shared_ptr<const SparseLuPlan> analyze_lu(const Pattern<I>& pattern, const AnalyzeLuOptions& options) {
+sparse::LuPlan named_plan(const Pattern<I>& pattern, const AnalyzeLuOptions& options) {
   try {
-    return std::make_shared<SparseLuPlan>(
-        std::make_unique<SparseLuPlan::State>(SparseLuPlan::State{sparse::plan_lu(pattern, options)}));
-  } catch (const InvalidArgument& e) {  // of checks that both analyses share: "analyze: ..."
+    return sparse::plan_lu(pattern, options);
+  } catch (const InvalidArgument& e) {
     throw InvalidArgument("analyze_lu" + std::string(e.what()).substr(std::string("analyze").size()));
-  } catch (const std::bad_alloc&) {
-    throw OutOfMemory("analyze_lu: memory ran out for a pattern of " + std::to_string(pattern.entries()) + " entries",
-                      std::size_t(pattern.entries()) * sizeof(index_t));
   }
 }
+
+}  // namespace
+
+template <SparseIndex I>
+std::shared_ptr<const SparseLuPlan> analyze_lu(const Pattern<I>& pattern, const AnalyzeLuOptions& options) try {
+  auto state = std::make_unique<SparseLuPlan::State>();
+  state->plan = named_plan(pattern, options);
+  return std::make_shared<SparseLuPlan>(std::move(state));
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template TRIFACTOR_API std::shared_ptr<const SparseLuPlan> analyze_lu(const Pattern<std::int32_t>&,
                                                                       const AnalyzeLuOptions&);

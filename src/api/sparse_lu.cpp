@@ -1,6 +1,7 @@
 // SparseLu: scalings, permutations and checks around the numeric phases.
 #include <api/check.hpp>
 #include <api/sparse_numeric.hpp>
+#include <core/memory.hpp>
 #include <core/path.hpp>
 #include <host/sparse_lu.hpp>
 #include <trifactor/sparse_lu.hpp>
@@ -185,8 +186,8 @@ struct SparseLu<T>::State {
 };
 
 template <Scalar T>
-SparseLu<T>::SparseLu(Queue& q, std::shared_ptr<const SparseLuPlan> plan, const SparseLuOptions& options)
-    : state_(std::make_unique<State>(q, std::move(plan), options)) {}
+SparseLu<T>::SparseLu(Queue& q, std::shared_ptr<const SparseLuPlan> plan, const SparseLuOptions& options) try
+    : state_(std::make_unique<State>(q, std::move(plan), options)) {} TRIFACTOR_CATCH_BAD_ALLOC
 template <Scalar T>
 SparseLu<T>::SparseLu(SparseLu&&) noexcept = default;
 template <Scalar T>
@@ -195,26 +196,24 @@ template <Scalar T>
 SparseLu<T>::~SparseLu() = default;
 
 template <Scalar T>
-index_t SparseLu<T>::try_factor(std::span<const T> values) {
+index_t SparseLu<T>::try_factor(std::span<const T> values) try {
   State& state = *state_;
   state.check_values("SparseLu::factor", values);
   state.info = -1;
-  try {
-    const auto a = state.placed(values);
-    state.set_norm(a.data());
-    state.scale(a.data());
-    core::set_path("superlu");
-    const index_t failed = host::superlu_factor(state.plan, a.data(), state.threshold, state.factors);
-    return state.info = failed < 0 ? 0 : state.plan.permutation[failed] + 1;
-  } catch (const std::bad_alloc&) { core::throw_out_of_memory("host", std::size_t(state.plan.n) * sizeof(T)); }
-}
+  const auto a = state.placed(values);
+  state.set_norm(a.data());
+  state.scale(a.data());
+  core::set_path("superlu");
+  const index_t failed = host::superlu_factor(state.plan, a.data(), state.threshold, state.factors);
+  return state.info = failed < 0 ? 0 : state.plan.permutation[failed] + 1;
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-void SparseLu<T>::factor(std::span<const T> values) {
+void SparseLu<T>::factor(std::span<const T> values) try {
   if (const index_t column = try_factor(values); column != 0)
     throw Singular(column, "the matrix is singular: the pivot of column " + std::to_string(column) +
                                " (counted from 1) is exactly zero");
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 index_t SparseLu<T>::info() const noexcept {
@@ -222,25 +221,25 @@ index_t SparseLu<T>::info() const noexcept {
 }
 
 template <Scalar T>
-void SparseLu<T>::solve(MatrixView<T> B, Op op) const {
+void SparseLu<T>::solve(MatrixView<T> B, Op op) const try {
   const auto b = state_->checked("SparseLu::solve", B);
   state_->check_factored("SparseLu::solve");
   for (index_t done = 0; done < b.cols; done += State::at_once)
     state_->solve_some(b.block(0, done, b.rows, std::min(State::at_once, b.cols - done)), op);
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-std::vector<T> SparseLu<T>::solve(const std::vector<T>& b, Op op) const {
+std::vector<T> SparseLu<T>::solve(const std::vector<T>& b, Op op) const try {
   const index_t n = index_t(b.size());
   if (n != state_->plan.n)
     fail("SparseLu::solve", "b.size()", n, "equal the order of A, " + std::to_string(state_->plan.n));
   std::vector<T> x = b;
   solve(MatrixView<T>{x.data(), n, 1, std::max<index_t>(1, n)}, op);
   return x;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-Refinement<T> SparseLu<T>::solve_refined(std::span<const T> values, MatrixView<T> B, Op op) const {
+Refinement<T> SparseLu<T>::solve_refined(std::span<const T> values, MatrixView<T> B, Op op) const try {
   constexpr const char* call = "SparseLu::solve_refined";
   State& state = *state_;
   const auto b = state.checked(call, B);
@@ -254,10 +253,10 @@ Refinement<T> SparseLu<T>::solve_refined(std::span<const T> values, MatrixView<T
     if (!(column.error <= result.backward_error)) result.backward_error = column.error;
   }
   return result;
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-Determinant<T> SparseLu<T>::det() const {
+Determinant<T> SparseLu<T>::det() const try {
   const State& state = *state_;
   if (state.info < 0) fail("SparseLu::det", "nothing has been factored yet");
   if (state.info > 0) return {T(0), -std::numeric_limits<real_t<T>>::infinity()};
@@ -279,7 +278,7 @@ Determinant<T> SparseLu<T>::det() const {
     return {T(phase), real_t<T>(log_modulus)};
   else
     return {T(phase.real()), real_t<T>(log_modulus)};
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 real_t<T> SparseLu<T>::norm1() const {

@@ -183,5 +183,35 @@ TYPED_TEST(OperatorNew, FailsInSparseCalls) {
   }
 }
 
+TYPED_TEST(OperatorNew, FailsInSparseLu) {
+  using T = TypeParam;
+  const std::vector<int> start{0, 2, 5, 8, 10}, index{0, 1, 0, 1, 2, 1, 2, 3, 2, 3};
+  std::vector<T> values(index.size(), T(1));
+  for (const int k : {0, 3, 6, 9}) values[k] = T(3);
+  const Pattern<int> pattern{
+      .rows = 4, .cols = 4, .start = start.data(), .index = index.data(), .stored = Stored::Full};
+  for (LuOrdering ordering : {LuOrdering::Colamd, LuOrdering::Amd, LuOrdering::Natural})
+    EXPECT_GT(sweep("analyze_lu", [&] { analyze_lu(pattern, {.ordering = ordering, .duplicates = true}); }), 0);
+  const auto plan = analyze_lu(pattern);
+  sweep("what a plan tells", [&] { plan->text(); });
+  Queue q = Queue::host();
+  EXPECT_GT(sweep("SparseLu", [&] { SparseLu<T>(q, plan); }), 0);
+  SparseLu<T> F(q, plan);
+  std::vector<T> x(8, T(1));
+  const std::vector<T> x1(4, T(1));
+  EXPECT_GT(sweep("factor", [&] { F.factor(values); }), 0);
+  sweep("solve", [&] { F.solve(MatrixView<T>{x.data(), 4, 2, 4}), F.solve(x1, Op::Transpose); });
+  sweep("solve_refined", [&] { F.solve_refined(values, MatrixView<T>{x.data(), 4, 2, 4}); });
+  sweep("the rest", [&] { F.det(), F.norm1(), F.memory(); });
+  const auto y = F.solve(x1);
+  EXPECT_LT(std::abs(T(3) * y[0] + y[1] - T(1)), 1e-4);
+  values.assign(values.size(), T(0));
+  sweep("a singular matrix", [&] {
+    try {
+      F.factor(values);
+    } catch (const Singular&) {}
+  });
+}
+
 }  // namespace
 }  // namespace trifactor::test
