@@ -23,7 +23,8 @@ class ByBranches final : public SparseNumeric<T> {
         plan_(plan),
         tuning_(tuning),
         schedule_(sparse::make_schedule(plan, queue_->host.threads(), tuning)),
-        progress_(plan, schedule_, tuning) {}
+        progress_(plan, schedule_, tuning),
+        done_(schedule_.nodes.size()) {}
 
   SparseMemory memory() const override {
     const auto bytes = [](index_t entries) { return std::size_t(entries) * sizeof(T); };
@@ -96,7 +97,7 @@ class ByBranches final : public SparseNumeric<T> {
   host::SparseData<T> data() const { return {plan_, schedule_, tuning_, factor_.data()}; }
 
   index_t vector_entries(index_t k) const { return plan_.n * k + host::solve_entries(schedule_, k); }
-  host::SolveScratch<T> scratch_behind(T* X, index_t k) { return {X + plan_.n * k, places_.data()}; }
+  host::SolveScratch<T> scratch_behind(T* X, index_t k) { return {X + plan_.n * k, places_.data(), done_.data()}; }
   /// X^H of k right-hand sides, and the scratch memory of solves behind it.
   T* vectors_for(index_t k) {
     if (vectors_.size() < vector_entries(k)) vectors_ = Buffer<T>(queue_, vector_entries(k));
@@ -133,6 +134,7 @@ class ByBranches final : public SparseNumeric<T> {
   const core::SparseTuning tuning_;
   const sparse::Schedule schedule_;
   host::Progress progress_;
+  std::vector<std::atomic<unsigned char>> done_;  // of nodes, in a solve
   Buffer<int> places_;
   Buffer<T> factor_, updates_, vectors_;
 };

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <string>
+#include <sys/mman.h>
 
 namespace trifactor {
 
@@ -32,9 +33,12 @@ void count_allocation(const char* where, std::size_t bytes) {
 
 void* allocate_host(std::size_t bytes) {
   count_allocation("host", bytes);
-  const std::size_t rounded = (bytes + 255) / 256 * 256;
-  void* p = rounded >= bytes ? std::aligned_alloc(256, rounded) : nullptr;
+  constexpr std::size_t huge_page = std::size_t(2) << 20;
+  const std::size_t alignment = bytes < 2 * huge_page ? 256 : huge_page;
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* p = rounded >= bytes ? std::aligned_alloc(alignment, rounded) : nullptr;
   if (!p) throw_out_of_memory("host", bytes);
+  if (alignment == huge_page) madvise(p, rounded, MADV_HUGEPAGE);   // columns of large matrices lie in pages of their own otherwise
   return p;
 }
 void free_host(void* p) noexcept { std::free(p); }

@@ -79,7 +79,7 @@ struct SparseTuning {
   index_t update_order = 128, update_columns = 16;
   // host: threads share a front in tiles, so many below each other where their edge is between these two
   index_t tiles_down = 24, tile_least = 64, tile_most = 192;
-  index_t team = 32768;       // host: entries of a front below which threads that share a solve with it cost more than they gain
+  index_t team = 100000;      // host: entries of a front below which sharing a solve with it costs more than it gains
   // host: the time of a front in flops is its own, so much for each entry that is moved, and so much for the calls
   index_t entry_cost = 10, front_cost = 2000;
   index_t shared_speed = 75;  // host: percent of its speed that a thread has which works on one front together with others

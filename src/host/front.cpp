@@ -212,12 +212,12 @@ void divide_backward(int m, int w, const T* L, index_t ldl, T* B, index_t ldb) {
     });
 }
 
-template <class T>
-void update(int n, int k, const T* A, index_t lda, T* U, index_t ldu) {
+template <class T, Into into>
+void square(int n, int k, const T* A, index_t lda, T* U, index_t ldu) {
   constexpr int ib = Block<T>::columns;
   for (int j = 0; j < n; j += ib)
     with_width<ib>(core::min(ib, n - j), [&]<int b>() {
-      product_columns<T, b, Into::Zero, Right::Adjoint>(n - j, k, A + j, lda, A + j, lda, U + j + j * ldu, ldu);
+      product_columns<T, b, into, Right::Adjoint>(n - j, k, A + j, lda, A + j, lda, U + j + j * ldu, ldu);
     });
 }
 
@@ -292,9 +292,17 @@ void subtract_dots(index_t m, index_t n, const T* A, index_t lda, const T* x, T*
 
 template <class T>
 const FrontKernels<T>& front_kernels() {
-  static constexpr FrontKernels<T> kernels{&columns<T>,  &divide<T>,           &divide_backward<T>,
-                                           &update<T>,   &subtract_adjoint<T>, &subtract<T>,
-                                           &subtract_columns<T>, &subtract_dots<T>};
+  static constexpr FrontKernels<T> kernels{
+      .columns = &columns<T>,
+      .divide = &divide<T>,
+      .divide_backward = &divide_backward<T>,
+      .update = &square<T, Into::Zero>,
+      .subtract_square = &square<T, Into::Itself>,
+      .subtract_adjoint = &subtract_adjoint<T>,
+      .subtract = &subtract<T>,
+      .subtract_columns = &subtract_columns<T>,
+      .subtract_dots = &subtract_dots<T>,
+  };
   return kernels;
 }
 

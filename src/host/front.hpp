@@ -18,6 +18,8 @@ struct FrontKernels {
   void (*divide_backward)(int m, int w, const T* L, index_t ldl, T* B, index_t ldb);
   /// The lower triangle of U (n, n) := -A A^H, with k columns in A. What lies above the diagonal is overwritten in part.
   void (*update)(int n, int k, const T* A, index_t lda, T* U, index_t ldu);
+  /// The same with U -= A A^H.
+  void (*subtract_square)(int n, int k, const T* A, index_t lda, T* U, index_t ldu);
   /// C (m, n) -= A (m, k) B (n, k)^H
   void (*subtract_adjoint)(int m, int n, int k, const T* A, index_t lda, const T* B, index_t ldb, T* C, index_t ldc);
   /// C (m, n) -= A (m, k) B (k, n)

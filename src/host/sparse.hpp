@@ -79,8 +79,9 @@ index_t sparse_factor(const SparseData<T>&, const T* values, Real<T> shift, T* w
 /// Memory of solves with up to k right-hand sides.
 template <class T>
 struct SolveScratch {
-  T* entries;  // solve_entries(schedule, k)
-  int* places; // solve_places(schedule, n)
+  T* entries;                        // solve_entries(schedule, k)
+  int* places;                       // solve_places(schedule, n)
+  std::atomic<unsigned char>* done;  // a flag for each of schedule.nodes
 };
 index_t solve_entries(const sparse::Schedule&, index_t k);
 index_t solve_places(const sparse::Schedule&, index_t n);

@@ -143,10 +143,7 @@ class Factorization {
       return false;
     }
     if (rest == 0) return true;
-    if (rest <= tuning_.update_order || w <= tuning_.update_columns)
-      kernels_.update(rest, w, F + w, m, U, rest);
-    else
-      blas::herk(CblasLower, CblasNoTrans, rest, w, F + w, m, U, rest, 0);  // U = -F21 F21^H
+    set_square(rest, w, F + w, m, U, rest);  // U = -F21 F21^H
     for (index_t c = schedule_.first_child[s]; c >= 0; c = schedule_.next_sibling[c])
       add_child(c, children, w, m, w, m, U - w - w * index_t(rest), rest);
     return true;
@@ -184,18 +181,57 @@ class Factorization {
     const int left = w / 2 / leaf * leaf + (w / 2 < leaf ? leaf : 0), right = w - left;
     if (const int failed = factor_columns(m, left, F, ld)) return failed;
     T* F22 = F + left + index_t(left) * ld;
-    blas::herk(CblasLower, CblasNoTrans, right, left, F + left, ld, F22, ld);
-    if (m > w) blas::gemm(CblasNoTrans, adjoint<T>, m - w, right, left, F + w, ld, F + left, ld, F22 + right, ld);
+    subtract_square(right, left, F + left, F22, ld);
+    subtract_product(m - w, right, left, F + w, F + left, F22 + right, ld);
     const int failed = factor_columns(m - left, right, F22, ld);
     return failed ? left + failed : 0;
   }
 
   int factor_leaf(int m, int w, T* F, int ld) const {
-    const int strip = int(tuning_.strip);  // rows that stay in cache
-    if (m <= w + strip) return kernels_.columns(m, w, F, ld);
+    if (m <= w + tuning_.strip) return kernels_.columns(m, w, F, ld);
     if (const int failed = kernels_.columns(w, w, F, ld)) return failed;
-    for (int i = w; i < m; i += strip) kernels_.divide(min(strip, m - i), w, F, ld, F + i, ld);
+    for_strips(m - w, [&](int i, int rows) { kernels_.divide(rows, w, F, ld, F + w + i, ld); });
     return 0;
+  }
+
+  // Each of these by the own routine or by BLAS, whichever is faster.
+
+  /// f(i, rows) for strips of m rows that stay in cache.
+  template <class F>
+  void for_strips(int m, F f) const {
+    const int strip = int(tuning_.strip);
+    for (int i = 0; i < m; i += strip) f(i, min(strip, m - i));
+  }
+  /// C = -A A^H, the lower triangle
+  void set_square(int n, int k, const T* A, int lda, T* C, int ldc) const {
+    if (n <= tuning_.update_order || k <= tuning_.update_columns)
+      kernels_.update(n, k, A, lda, C, ldc);
+    else
+      blas::herk(CblasLower, CblasNoTrans, n, k, A, lda, C, ldc, 0);
+  }
+  /// C -= A A^H, the lower triangle
+  void subtract_square(int n, int k, const T* A, T* C, int ld) const {
+    if (n <= tuning_.update_order)
+      kernels_.subtract_square(n, k, A, ld, C, ld);
+    else
+      blas::herk(CblasLower, CblasNoTrans, n, k, A, ld, C, ld);
+  }
+  /// C -= A B^H
+  void subtract_product(int m, int n, int k, const T* A, const T* B, T* C, int ld, int ldc) const {
+    if (max(n, k) <= tuning_.update_order)
+      for_strips(m, [&](int i, int rows) { kernels_.subtract_adjoint(rows, n, k, A + i, ld, B, ld, C + i, ldc); });
+    else if (m > 0)
+      blas::gemm(CblasNoTrans, adjoint<T>, m, n, k, A, ld, B, ld, C, ldc);
+  }
+  void subtract_product(int m, int n, int k, const T* A, const T* B, T* C, int ld) const {
+    subtract_product(m, n, k, A, B, C, ld, ld);
+  }
+  /// B := B L^-H
+  void divide(int m, int n, const T* L, T* B, int ld) const {
+    if (n <= tuning_.update_order)
+      kernels_.divide(m, n, L, ld, B, ld);
+    else
+      blas::trsm(CblasRight, CblasLower, adjoint<T>, CblasNonUnit, m, n, L, ld, B, ld);
   }
 
   /// Adds the part of child c's update matrix that lies in rows [r0, r1) and columns [c0, c1) of the parent, of which
@@ -283,10 +319,9 @@ class Factorization {
       const T* left = F + row + tiles.begin(p) * ld;
       const int depth = int(tiles.end(p) - tiles.begin(p));
       if (i == j)
-        blas::herk(CblasLower, CblasNoTrans, columns, depth, left, int(ld), C, int(ld));
+        subtract_square(columns, depth, left, C, int(ld));
       else
-        blas::gemm(CblasNoTrans, adjoint<T>, rows, columns, depth, left, int(ld), F + column + tiles.begin(p) * ld,
-                   int(ld), C, int(ld));
+        subtract_product(rows, columns, depth, left, F + column + tiles.begin(p) * ld, C, int(ld));
     }
     if (i != j) wait_for(first_task + tiles.tile_task(j, j));
     if (progress_.failed_before(plan_.first[s] + tiles.end(j))) return;
@@ -294,8 +329,7 @@ class Factorization {
       if (const int failed = factor_columns(columns, columns, C, int(ld)))
         progress_.set_failed(plan_.first[s] + column + failed - 1);
     } else {
-      blas::trsm(CblasRight, CblasLower, adjoint<T>, CblasNonUnit, rows, columns, F + column + column * ld, int(ld), C,
-                 int(ld));
+      divide(rows, columns, F + column + column * ld, C, int(ld));
     }
   }
 
@@ -309,10 +343,10 @@ class Factorization {
     T* U = work_ + schedule_.update_at[s] - tiles.w - tiles.w * rest;  // entry (row, column) of the front
     T* C = U + row + column * rest;
     if (i == j) {
-      blas::herk(CblasLower, CblasNoTrans, columns, w, F + row, m, C, int(rest), 0);
+      set_square(columns, w, F + row, m, C, int(rest));
     } else {
       for (index_t c = 0; c < columns; ++c) std::fill_n(C + c * rest, rows, T(0));
-      blas::gemm(CblasNoTrans, adjoint<T>, rows, columns, w, F + row, m, F + column, m, C, int(rest));
+      subtract_product(rows, columns, w, F + row, F + column, C, m, int(rest));
     }
     for (index_t c = schedule_.first_child[s]; c >= 0; c = schedule_.next_sibling[c])
       add_child(c, work_, row, row + rows, column, column + columns, U, rest);

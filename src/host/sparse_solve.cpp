@@ -36,13 +36,15 @@ class Solve {
         schedule_(data.schedule),
         kernels_(front_kernels<T>()),
         factor_(data.factor),
-        team_(data.tuning.team),
         k_(k),
         X_(X),
         scratch_(scratch) {}
 
   /// Waking threads would cost more than they gain.
-  bool is_small() const { return schedule_.threads == 1 || plan_.factor_entries * k_ <= 4 * team_; }
+  bool is_small() const {
+    constexpr index_t worth_a_team = 200000;  // entries of the factor
+    return schedule_.threads == 1 || plan_.factor_entries <= worth_a_team;
+  }
 
   void forward_alone() const {
     for (index_t s = 0; s < plan_.fronts(); ++s) forward(s, rows_of(0), plan_.n, nullptr, nullptr);
@@ -53,38 +55,30 @@ class Solve {
 
   /// What thread t of `threads` does.
   void forward(int t, int threads, std::atomic<index_t>& ticket, Barrier& barrier) const {
-    for (index_t b; (b = ticket.fetch_add(1)) < branches();) forward_branch(b, t);
-    barrier.wait();  // what the branches leave to the top is there
-    take_over(Slice(plan_.n, t, threads));
-    barrier.wait();  // the top has it
-    bool waits = false;
-    for (const index_t s : schedule_.top) {
-      if (is_small_front(s)) {
-        if (t == 0) forward(s, rows_of(0), plan_.n, nullptr, nullptr);
-        waits = true;
-        continue;
-      }
-      if (waits) barrier.wait();  // thread 0 is done with the fronts before
-      waits = false;
-      forward_together(s, t, threads, barrier);
+    for (index_t node; (node = ticket.fetch_add(1)) < nodes();) {
+      forward_node(node, t);
+      set_done(node);
     }
+    if (schedule_.shared.empty()) return;
+    barrier.wait();  // what the nodes leave to the fronts above them is there
+    take_over(Slice(plan_.n, t, threads));
+    barrier.wait();  // these have it
+    for (const index_t s : schedule_.shared) forward_together(s, t, threads, barrier);
   }
   void backward(int t, int threads, std::atomic<index_t>& ticket, Barrier& barrier) const {
-    bool waits = false;
-    for (index_t i = index_t(schedule_.top.size()) - 1; i >= 0; --i) {
-      const index_t s = schedule_.top[i];
-      if (is_small_front(s)) {
-        if (t == 0) backward(s, rows_of(0));
-        waits = true;
-        continue;
-      }
-      if (waits) barrier.wait();  // thread 0 is done with the fronts above
-      waits = false;
-      backward_together(s, t, threads, barrier);
+    for (index_t i = index_t(schedule_.shared.size()) - 1; i >= 0; --i)
+      backward_together(schedule_.shared[i], t, threads, barrier);
+    const index_t branches = index_t(schedule_.branches.size()), fronts = nodes() - branches;
+    for (index_t q; (q = ticket.fetch_add(1)) < nodes();) {
+      const index_t node = q < fronts ? nodes() - 1 - q : q - fronts;  // parents first, then the costliest branch
+      if (schedule_.has_parent(plan_, node))
+        wait_for(schedule_.node_of[plan_.parent[schedule_.nodes[node].end - 1]]);
+      for (index_t s = schedule_.nodes[node].end - 1; s >= schedule_.nodes[node].begin; --s) backward(s, rows_of(t));
+      set_done(node);
     }
-    barrier.wait();  // the top is solved
-    for (index_t b; (b = ticket.fetch_add(1)) < branches();)
-      for (index_t s = schedule_.branches[b].end - 1; s >= schedule_.branches[b].begin; --s) backward(s, rows_of(t));
+  }
+  void reset() const {
+    for (index_t node = 0; node < nodes(); ++node) scratch_.done[node].store(0, std::memory_order_relaxed);
   }
 
  private:
@@ -92,11 +86,14 @@ class Solve {
   static constexpr index_t block_together = 192;  // for all of them, which meet after each
   static constexpr index_t line = 64 / sizeof(Real<T>);  // right-hand sides that fill a cache line
 
-  index_t branches() const { return index_t(schedule_.branches.size()); }
-  bool is_small_front(index_t s) const { return plan_.row_count(s) * plan_.col_count(s) * k_ <= team_; }
+  index_t nodes() const { return index_t(schedule_.nodes.size()); }
+  void set_done(index_t node) const { scratch_.done[node].store(1, std::memory_order_release); }
+  void wait_for(index_t node) const {
+    wait_until([&] { return scratch_.done[node].load(std::memory_order_acquire) != 0; });
+  }
   T* rows_of(int thread) const { return scratch_.entries + thread * schedule_.largest_rows * k_; }
-  /// What branch b leaves to the columns above it: the rows below its root.
-  T* above_of(index_t b) const { return rows_of(schedule_.threads) + schedule_.below_branches[b] * k_; }
+  /// What a node leaves to the columns above it: the rows below its root.
+  T* above_of(index_t node) const { return rows_of(schedule_.threads) + schedule_.below_nodes[node] * k_; }
   const index_t* rows(index_t s) const { return plan_.rows.data() + plan_.row_start[s]; }
 
   void copy_rows(T* to, const T* from, index_t n) const {
@@ -106,24 +103,43 @@ class Solve {
     for (index_t i = 0; i < k_; ++i) to[i] += from[i];
   }
 
-  void forward_branch(index_t b, int t) const {
-    const Branch branch = schedule_.branches[b];
+  void forward_node(index_t node, int t) const {
+    const Branch branch = schedule_.nodes[node];
     const index_t root = branch.end - 1, own = plan_.col_count(root), below = plan_.row_count(root) - own;
+    if (node >= index_t(schedule_.branches.size())) return forward_front(node, root, t);
     int* place = scratch_.places + t * plan_.n;
     for (index_t i = 0; i < below; ++i) place[rows(root)[own + i]] = int(i);
-    T* above = above_of(b);
+    T* above = above_of(node);
     std::fill_n(above, below * k_, T(0));
     for (index_t s = branch.begin; s < branch.end; ++s) forward(s, rows_of(t), plan_.first[branch.end], above, place);
   }
 
-  /// Adds what the branches left to the rows of a slice, branch by branch.
+  /// A node that is one front above other nodes.
+  void forward_front(index_t node, index_t s, int t) const {
+    const index_t m = plan_.row_count(s), w = plan_.col_count(s);
+    T *Z = rows_of(t), *X1 = X_ + plan_.first[s] * k_;
+    copy_rows(Z, X1, w);
+    std::fill_n(Z + w * k_, (m - w) * k_, T(0));
+    for (index_t c = schedule_.first_child[s]; c >= 0; c = schedule_.next_sibling[c]) {
+      const index_t child = schedule_.node_of[c], own = plan_.col_count(c), below = plan_.row_count(c) - own;
+      const index_t* place = plan_.place.data() + plan_.row_start[c] + own;
+      wait_for(child);
+      for (index_t i = 0; i < below; ++i) add_row(Z + place[i] * k_, above_of(child) + i * k_);
+    }
+    forward_rows(s, Z);
+    copy_rows(X1, Z, w);
+    copy_rows(above_of(node), Z + w * k_, m - w);
+  }
+
+  /// Adds what the nodes left to the rows of a slice that belong to no node, node by node.
   void take_over(Slice slice) const {
-    for (index_t b = 0; b < branches(); ++b) {
-      const index_t root = schedule_.branches[b].end - 1;
+    for (index_t node = 0; node < nodes(); ++node) {
+      if (schedule_.has_parent(plan_, node)) continue;
+      const index_t root = schedule_.nodes[node].end - 1;
       const index_t *first = rows(root) + plan_.col_count(root), *last = rows(root) + plan_.row_count(root);
       const index_t* from = std::lower_bound(first, last, slice.begin);
       for (const index_t* row = from; row != last && *row < slice.end; ++row)
-        add_row(X_ + *row * k_, above_of(b) + (row - first) * k_);
+        add_row(X_ + *row * k_, above_of(node) + (row - first) * k_);
     }
   }
 
@@ -133,21 +149,27 @@ class Solve {
     T* X1 = X_ + plan_.first[s] * k_;
     copy_rows(Z, X1, w);
     std::fill_n(Z + w * k_, (m - w) * k_, T(0));
-    const T* F = factor_ + plan_.factor_start[s];
-    if (k_ == 1) {
-      for (index_t c = 0; c < w; c += block) {
-        const index_t end = min(w, c + block);
-        forward_diagonal(F, m, c, end, Z);
-        kernels_.subtract_columns(m - end, end - c, F + end + c * m, m, Z + c, Z + end);
-      }
-    } else {
-      kernels_.divide(int(k_), int(w), F, m, Z, k_);
-      kernels_.subtract_adjoint(int(k_), int(m - w), int(w), Z, k_, F + w, m, Z + w * k_, k_);
-    }
+    forward_rows(s, Z);
     copy_rows(X1, Z, w);
     index_t i = w;
     for (; i < m && rows(s)[i] < limit; ++i) add_row(X_ + rows(s)[i] * k_, Z + i * k_);
     for (; i < m; ++i) add_row(above + place[rows(s)[i]] * k_, Z + i * k_);
+  }
+
+  /// Z1 := L11^-1 Z1, Z2 -= L21 Z1
+  void forward_rows(index_t s, T* Z) const {
+    const index_t m = plan_.row_count(s), w = plan_.col_count(s);
+    const T* F = factor_ + plan_.factor_start[s];
+    if (k_ > 1) {
+      kernels_.divide(int(k_), int(w), F, m, Z, k_);
+      kernels_.subtract_adjoint(int(k_), int(m - w), int(w), Z, k_, F + w, m, Z + w * k_, k_);
+      return;
+    }
+    for (index_t c = 0; c < w; c += block) {
+      const index_t end = min(w, c + block);
+      forward_diagonal(F, m, c, end, Z);
+      kernels_.subtract_columns(m - end, end - c, F + end + c * m, m, Z + c, Z + end);
+    }
   }
 
   void backward(index_t s, T* Z) const {
@@ -254,7 +276,6 @@ class Solve {
   const Schedule& schedule_;
   const FrontKernels<T>& kernels_;
   const T* factor_;
-  const index_t team_;
   const index_t k_;
   T* X_;
   const SolveScratch<T> scratch_;
@@ -277,7 +298,7 @@ void by_team(int threads, Work work) {
 }  // namespace
 
 index_t solve_entries(const Schedule& schedule, index_t k) {
-  return k * (schedule.threads * schedule.largest_rows + (schedule.threads > 1 ? schedule.below_branches.back() : 0));
+  return k * (schedule.threads * schedule.largest_rows + (schedule.threads > 1 ? schedule.below_nodes.back() : 0));
 }
 index_t solve_places(const Schedule& schedule, index_t n) {
   return schedule.branches.empty() ? 0 : schedule.threads * n;
@@ -287,6 +308,7 @@ template <class T>
 void sparse_forward(const SparseData<T>& data, index_t k, T* X, const SolveScratch<T>& scratch) {
   const Solve<T> solve(data, k, X, scratch);
   if (solve.is_small()) return solve.forward_alone();
+  solve.reset();
   by_team(data.schedule.threads, [&](int t, int threads, auto& ticket, Barrier& barrier) {
     solve.forward(t, threads, ticket, barrier);
   });
@@ -296,6 +318,7 @@ template <class T>
 void sparse_backward(const SparseData<T>& data, index_t k, T* X, const SolveScratch<T>& scratch) {
   const Solve<T> solve(data, k, X, scratch);
   if (solve.is_small()) return solve.backward_alone();
+  solve.reset();
   by_team(data.schedule.threads, [&](int t, int threads, auto& ticket, Barrier& barrier) {
     solve.backward(t, threads, ticket, barrier);
   });

@@ -173,15 +173,32 @@ void take_cut(const Plan& plan, const Relatives& tree, const std::vector<double>
   std::sort(order.begin(), order.end(),
             [&](index_t a, index_t b) { return total[a] != total[b] ? total[a] > total[b] : a < b; });
   std::vector<bool> in_branch(plan.fronts());
-  schedule.below_branches.assign(1, 0);
   for (const index_t s : order) {
     schedule.branches.push_back({tree.first_descendant[s], s + 1});
     std::fill(in_branch.begin() + tree.first_descendant[s], in_branch.begin() + s + 1, true);
-    schedule.below_branches.push_back(schedule.below_branches.back() + update_order(plan, s));
   }
   for (index_t s = 0; s < plan.fronts(); ++s)
     if (!in_branch[s]) schedule.top.push_back(s);
   place_updates(plan, tree, schedule);
+}
+
+void find_nodes(const Plan& plan, const Relatives& tree, const core::SparseTuning& tuning, Schedule& schedule) {
+  schedule.nodes = schedule.branches;
+  schedule.node_of.assign(plan.fronts(), -1);
+  for (std::size_t b = 0; b < schedule.branches.size(); ++b) schedule.node_of[schedule.branches[b].end - 1] = int(b);
+  for (const index_t s : schedule.top) {
+    bool alone = plan.row_count(s) * plan.col_count(s) <= tuning.team;
+    for (index_t c = tree.first_child[s]; c != none; c = tree.next_sibling[c]) alone = alone && schedule.node_of[c] >= 0;
+    if (alone) {
+      schedule.node_of[s] = int(schedule.nodes.size());
+      schedule.nodes.push_back({s, s + 1});
+    } else {
+      schedule.shared.push_back(s);
+    }
+  }
+  schedule.below_nodes.assign(1, 0);
+  for (const Branch& node : schedule.nodes)
+    schedule.below_nodes.push_back(schedule.below_nodes.back() + update_order(plan, node.end - 1));
 }
 
 /// So that those of neighbouring columns are found together.
@@ -218,7 +235,7 @@ void find_runs(const Plan& plan, Schedule& schedule) {
 
 std::size_t Schedule::bytes() const {
   const auto size = [](const auto&... vectors) { return ((vectors.size() * sizeof(vectors[0])) + ...); };
-  return size(branches, top, first_child, next_sibling, update_at, below_branches, run_start, runs, entries.start,
+  return size(branches, top, first_child, next_sibling, update_at, nodes, node_of, below_nodes, shared, run_start, runs, entries.start,
               entries.source, entries.target);
 }
 
@@ -231,6 +248,12 @@ Schedule make_schedule(const Plan& plan, int threads, const core::SparseTuning& 
   schedule.threads = threads;
   Relatives tree(plan);
   const std::vector<double> total = subtree_costs(plan, tuning);
+  double whole = 0;
+  for (const index_t s : tree.roots) whole += total[s];
+  // A thread that has less to do than so many branches that are worth a thread costs more than it gains.
+  constexpr double branches_each = 20;
+  threads = int(std::clamp(whole / (branches_each * double(std::max<index_t>(1, tuning.branch_cost))), 1.0, double(threads)));
+  schedule.threads = threads;
   const index_t allowed = plan.factor_entries / 100 * tuning.most_updates;
   std::vector<index_t> thriftiest;  // roots
   index_t least = std::numeric_limits<index_t>::max();
@@ -246,7 +269,10 @@ Schedule make_schedule(const Plan& plan, int threads, const core::SparseTuning& 
     schedule.largest_rows = std::max(schedule.largest_rows, plan.row_count(s));
   find_runs(plan, schedule);
   schedule.entries = entries_by_front(plan);
-  if (schedule.threads > 1) sort_entries_of_top(schedule);
+  if (schedule.threads > 1) {
+    sort_entries_of_top(schedule);
+    find_nodes(plan, tree, tuning, schedule);
+  }
   schedule.first_child = std::move(tree.first_child);
   schedule.next_sibling = std::move(tree.next_sibling);
   return schedule;

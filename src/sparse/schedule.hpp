@@ -36,7 +36,18 @@ struct Schedule {
   index_t region_start = 0, region_entries = 0;    // of thread 0; of each thread
   index_t work_entries = 0;
   index_t largest_rows = 0;             // of a front
-  std::vector<index_t> below_branches;  // branches + 1: sums of the rows below the roots
+
+  // Solves take these nodes by ticket, each with one thread: the branches, and then fronts of `top` that are too small to
+  // be shared, with all below them. What is left of `top` comes one after the other, with all threads on each front.
+  std::vector<Branch> nodes;          // without branches: none
+  std::vector<int> node_of;           // of each front that is the root of a node; otherwise -1
+  std::vector<index_t> below_nodes;   // nodes + 1: sums of the rows below the roots
+  std::vector<index_t> shared;        // fronts, ascending
+  /// Whether the parent of a node is a node.
+  bool has_parent(const Plan& plan, index_t node) const {
+    const index_t parent = plan.parent[nodes[node].end - 1];
+    return parent >= 0 && node_of[parent] >= 0;
+  }
 
   std::vector<index_t> run_start;  // fronts + 1, into runs
   std::vector<Run> runs;
