@@ -1,8 +1,12 @@
 // trifactor analyze: what the factorization of a sparse matrix will cost, before it is done.
 #include "commands.hpp"
 #include "failure.hpp"
+#include "file_use.hpp"
 #include "generate.hpp"
+#include "input_file.hpp"
+#include "memory.hpp"
 #include "new_file.hpp"
+#include "printable.hpp"
 #include "scalars.hpp"
 #include "sparse_matrix.hpp"
 #include "step.hpp"
@@ -84,7 +88,8 @@ std::string readable(double number) {
 template <class T>
 void print_text(const AnalyzeOptions& o, const SparsePlan& plan, const SparseMatrix<T>& A, double seconds) {
   const auto line = [](const char* label, const std::string& text) { fmt::print("{:<10}{}\n", label, text); };
-  line("matrix", fmt::format("{}: {} x {}, {} entries of the lower triangle", o.matrix, A.n, A.n, A.entries()));
+  line("matrix",
+       fmt::format("{}: {} x {}, {} entries of the lower triangle", shown_input(o.matrix), A.n, A.n, A.entries()));
   if (A.evened) line("symmetry", A.evened.text());
   line("ordering", fmt::format("{}{}", name_of(plan.ordering()), o.ordering == "auto" ? ", chosen" : ", as asked"));
   if (!plan.note().empty()) line("", plan.note());
@@ -177,13 +182,14 @@ void print_json(const AnalyzeOptions& o, const SparsePlan& plan, const SparseMat
                             {"seconds", seconds},
                             {"step_seconds", steps},
                             {"commit", TRIFACTOR_COMMIT}};
-  fmt::print("{}\n", all.dump());
+  fmt::print("{}\n", json_text(all));
 }
 
 template <class T>
 void analyze_as(const AnalyzeOptions& o, const SparseSource& source) {
   SparseMatrix<T> A;
   timed_step(is_generated(o.matrix) ? "generating" : "reading", [&] { A = source.load<T>(); });
+  require_memory("analysing this matrix", analysis_bytes(A.n, double(A.entries()), sizeof(T)));
   std::shared_ptr<const SparsePlan> plan;
   const double seconds = timed_step(
       "analysing", [&] { plan = trifactor::analyze(A.pattern(), {.ordering = ordering_named(o.ordering)}); });
@@ -191,15 +197,16 @@ void analyze_as(const AnalyzeOptions& o, const SparseSource& source) {
   if (o.picture.empty()) return;
   const Step step("drawing");
   NewFile file(o.picture);
-  file.append(
-      tree_picture(*plan, fmt::format("{}, {}: {} fronts in {} levels, {}flop", o.matrix, name_of(plan->ordering()),
-                                      plan->fronts(), plan->levels(), readable(plan->flops()))));
+  file.append(tree_picture(
+      *plan, fmt::format("{}, {}: {} fronts in {} levels, {}flop", shown_input(o.matrix), name_of(plan->ordering()),
+                         plan->fronts(), plan->levels(), readable(plan->flops()))));
   file.finish();
 }
 
 }  // namespace
 
 void analyze(const AnalyzeOptions& o) {
+  check_file_use({o.matrix}, {o.picture});
   const SparseSource source(o.matrix, std::uint64_t(o.seed));
   source.is_complex() ? analyze_as<std::complex<double>>(o, source) : analyze_as<double>(o, source);
 }

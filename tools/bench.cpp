@@ -3,6 +3,7 @@
 
 #include "device.hpp"
 #include "failure.hpp"
+#include "file_use.hpp"
 #include "residual.hpp"
 #include "scalars.hpp"
 #include "step.hpp"
@@ -105,10 +106,11 @@ void add_batch_pieces(Bench& bench, std::string& tuning, index_t n, const Take& 
 /// Adds what is measured with one scalar, in its order; each piece gives one row or a few. `tuning` is that of the
 /// options, which batches change.
 template <Scalar T>
-void add_pieces(Bench& bench, std::string& tuning, const Take& take, Pieces& pieces) {
+void add_pieces(Bench& bench, const std::vector<SparseSource>& sources, std::string& tuning, const Take& take,
+                Pieces& pieces) {
   const BenchOptions& o = bench.options;
   const auto add = [&](std::function<void()> piece) { pieces.push_back(std::move(piece)); };
-  for (const std::string& matrix : o.matrices) add([=, &bench] { bench_sparse<T>(bench, matrix, take); });
+  for (const SparseSource& source : sources) add([=, &bench] { bench_sparse<T>(bench, source, take); });
   if (o.op == "sparse") return;
   const auto values = std::make_shared<std::vector<Row>>();
   for (const index_t n : o.n) {
@@ -134,6 +136,9 @@ void add_pieces(Bench& bench, std::string& tuning, const Take& take, Pieces& pie
 
 void run_bench(BenchOptions o) {
   require_device(o.device);
+  check_file_use(o.matrices, {});
+  std::vector<SparseSource> sources;  // opened once: they may be pipes
+  for (const std::string& matrix : o.matrices) sources.emplace_back(matrix, o.seed);
   Bench bench{
       .options = o, .queue = o.device == "cuda" ? Queue::cuda() : Queue::host(), .machine = {}, .copy_rate = {}};
   bench.machine = machine_name(bench.queue);
@@ -149,7 +154,7 @@ void run_bench(BenchOptions o) {
   };
   Pieces pieces;
   for (const std::string& scalar : o.scalars)
-    with_scalar(scalar, [&]<class T>(std::type_identity<T>) { add_pieces<T>(bench, o.tuning, take, pieces); });
+    with_scalar(scalar, [&]<class T>(std::type_identity<T>) { add_pieces<T>(bench, sources, o.tuning, take, pieces); });
   {
     Step step("bench " + o.op);
     for (std::size_t i = 0; i < pieces.size(); ++i) {

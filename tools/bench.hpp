@@ -5,6 +5,7 @@
 #include "on_device.hpp"
 #include "peers.hpp"
 #include "rows.hpp"
+#include "sparse_matrix.hpp"
 
 #include <trifactor/measure.hpp>
 #include <trifactor/queue.hpp>
@@ -102,7 +103,7 @@ Row bench_tile(Bench&, index_t n, index_t leaf, const std::string& form, index_t
 
 /// A row for each phase: analyze, factor (memory and all), refactor, solve.
 template <Scalar T>
-void bench_sparse(Bench&, const std::string& matrix, const std::function<void(const Row&)>& take);
+void bench_sparse(Bench&, const SparseSource& source, const std::function<void(const Row&)>& take);
 /// The program that runs CHOLMOD, beside this one; empty where it was not built.
 std::string cholmod_program();
 

@@ -34,7 +34,7 @@ void append(NewFile& file, const std::vector<Value>& values) {
 /// CHOLMOD's seconds as its program prints them. With `given` it takes over the permutation of our plan.
 nlohmann::json ask_cholmod(const SparseMatrix<double>& A, const SparsePlan& plan, index_t columns, int runs,
                            bool given) {
-  const TemporaryFolder folder;
+  TemporaryFolder folder;
   const std::string matrix = folder.file("matrix"), order = folder.file("order");
   NewFile file(matrix);
   append(file, std::vector<index_t>{A.n, A.entries()});
@@ -60,11 +60,10 @@ std::string cholmod_program() {
 }
 
 template <Scalar T>
-void bench_sparse(Bench& bench, const std::string& matrix, const std::function<void(const Row&)>& take) {
+void bench_sparse(Bench& bench, const SparseSource& source, const std::function<void(const Row&)>& take) {
   const BenchOptions& o = bench.options;
   SparseMatrix<double> real;
-  timed_step(is_generated(matrix) ? "generating" : "reading",
-             [&] { real = SparseSource(matrix, o.seed).load<double>(); });
+  timed_step(is_generated(source.word()) ? "generating" : "reading", [&] { real = source.load<double>(); });
   const index_t columns = o.nrhs.front();
 
   std::shared_ptr<const SparsePlan> plan;
@@ -111,7 +110,7 @@ void bench_sparse(Bench& bench, const std::string& matrix, const std::function<v
   const double arithmetic = trifactor::ComplexScalar<T> ? 4 : 1;
   const auto row_of = [&](const char* phase, const trifactor::Measurement& time, double flops) {
     Row row = start_row(bench, scalar_name<T>, A.n);
-    row.matrix = matrix;
+    row.matrix = source.word();
     row.phase = phase;
     row.ordering = name_of(plan->ordering());
     row.entries = A.entries();
@@ -139,7 +138,7 @@ void bench_sparse(Bench& bench, const std::string& matrix, const std::function<v
 }
 
 #define INSTANTIATE(T) \
-  template void bench_sparse<T>(Bench&, const std::string&, const std::function<void(const Row&)>&);
+  template void bench_sparse<T>(Bench&, const SparseSource&, const std::function<void(const Row&)>&);
 TRIFACTOR_FOR_EACH_SCALAR(INSTANTIATE)
 #undef INSTANTIATE
 

@@ -55,6 +55,13 @@ TemporaryFolder::TemporaryFolder() {
   std::string name = (std::filesystem::temp_directory_path() / "trifactor-XXXXXX").string();
   if (!::mkdtemp(name.data())) throw OutputError(fmt::format("{}: {}", name, std::strerror(errno)));
   path_ = name;
+  unfinished_.emplace_back(name);
+}
+
+std::string TemporaryFolder::file(const char* name) {
+  std::string path = (path_ / name).string();
+  unfinished_.emplace_back(path);
+  return path;
 }
 
 TemporaryFolder::~TemporaryFolder() {

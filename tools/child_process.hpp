@@ -1,7 +1,10 @@
 // Another program, run to its end.
 #pragma once
 
+#include "unfinished.hpp"
+
 #include <filesystem>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -14,17 +17,19 @@ std::string output_of(const std::vector<std::string>& command);
 /// The folder of this program.
 std::filesystem::path program_folder();
 
-/// An empty folder that vanishes with its content.
+/// An empty folder that vanishes with its files, also when a signal ends the program.
 class TemporaryFolder {
  public:
   TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   ~TemporaryFolder();
-  std::string file(const char* name) const { return (path_ / name).string(); }
+  /// The path of a file that is to be made in it.
+  std::string file(const char* name);
 
  private:
   std::filesystem::path path_;
+  std::list<Unfinished> unfinished_;
 };
 
 }  // namespace program

@@ -3,7 +3,9 @@
 
 #include "commands.hpp"
 #include "failure.hpp"
+#include "file_use.hpp"
 #include "memory.hpp"
+#include "printable.hpp"
 #include "random_matrix.hpp"
 #include "step.hpp"
 #include "usage.hpp"
@@ -297,6 +299,7 @@ index_t parse_parameter(const std::string& word, const std::string& text, index_
 }  // namespace
 
 void write_generated(const GenerateOptions& o) {
+  check_file_use({}, {o.output});
   Sparse A;
   const double made = timed_step("generating", [&] { A = generate(o.word, std::uint64_t(o.seed)); });
   const double written = timed_step("writing", [&] { write_matrix_market(o.output, A); });
@@ -314,10 +317,10 @@ void write_generated(const GenerateOptions& o) {
                                         {"write_seconds", written},
                                         {"bytes", unknown ? nlohmann::ordered_json() : nlohmann::ordered_json(bytes)},
                                         {"commit", TRIFACTOR_COMMIT}};
-    return fmt::print("{}\n", all.dump());
+    return fmt::print("{}\n", json_text(all));
   }
   fmt::print("{}: {} x {}, {} entries of the lower triangle, made in {:.3f} s, written to {} in {:.3f} s\n", o.word,
-             A.n, A.n, A.entries(), made, o.output, written);
+             A.n, A.n, A.entries(), made, printable(o.output), written);
 }
 
 std::string generated_families() {

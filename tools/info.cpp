@@ -1,5 +1,6 @@
 // trifactor info: what is here, and which numbers were chosen.
 #include "commands.hpp"
+#include "printable.hpp"
 #include "scalars.hpp"
 #include "table.hpp"
 
@@ -32,7 +33,7 @@ void print_json() {
                             {"why_no_cuda", no_cuda.empty() ? ordered_json() : ordered_json(no_cuda)},
                             {"energy_sensors", trifactor::energy_sensors()},
                             {"tuning", rows}};
-  fmt::print("{}\n", all.dump());
+  fmt::print("{}\n", json_text(all));
 }
 
 std::string joined(const std::vector<std::string>& words, const char* separator) {

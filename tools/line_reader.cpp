@@ -1,6 +1,7 @@
 #include "line_reader.hpp"
 
 #include "failure.hpp"
+#include "memory.hpp"
 
 #include <fmt/core.h>
 
@@ -8,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 namespace program {
 namespace {
@@ -27,6 +29,46 @@ std::string quoted(std::string_view word) {
   return "'" + shown + (word.size() > 40 ? "...'" : "'");
 }
 
+LineReader::LineReader(InputFile& file, TextPosition start, double most_bytes)
+    : file_(file),
+      most_bytes_(most_bytes),
+      buffer_(std::make_unique_for_overwrite<char[]>(longest_line)),
+      end_(buffer_.get()),
+      at_(buffer_.get()),
+      line_(start.line) {
+  file_.rewind();
+  while (offset_ < start.offset) {
+    const std::size_t got = file_.read(buffer_.get(), std::min(longest_line, start.offset - offset_));
+    if (got == 0) break;  // it has been cut
+    offset_ += got;
+  }
+  read_lines();
+}
+
+bool LineReader::read_lines() {
+  char* const begin = buffer_.get();
+  const auto done = std::size_t(end_ - begin);
+  offset_ += done;
+  held_ -= done;
+  std::memmove(begin, end_, held_);
+  at_ = end_ = begin;
+  for (;;) {
+    if (held_ == longest_line) reject(fmt::format("this line is longer than {}", readable_bytes(double(longest_line))));
+    const std::size_t got = file_.read(begin + held_, longest_line - held_);
+    const void* const last = ::memrchr(begin + held_, '\n', got);
+    held_ += got;
+    if (got == 0)
+      end_ = begin + held_;
+    else if (last)
+      end_ = static_cast<const char*>(last) + 1;
+    else
+      continue;
+    if (double(offset_) + double(held_) > most_bytes_)
+      reject(fmt::format("the text goes on beyond {}, more than its entries can need", readable_bytes(most_bytes_)));
+    return end_ != begin;
+  }
+}
+
 bool LineReader::at_break(const char* p) const noexcept { return p == end_ || is_blank(*p) || *p == '\n' || *p == '%'; }
 
 bool LineReader::at_line_end() const noexcept { return at_ == end_ || *at_ == '\n' || *at_ == '%'; }
@@ -42,8 +84,8 @@ bool LineReader::next_line() {
     if (*at_ == '%') at_ = std::find(at_, end_, '\n');
     if (at_ == end_) return false;
     if (*at_ != '\n') return true;
-    if (++at_ == end_) return false;
     ++line_;
+    if (++at_ == end_ && !read_lines()) return --line_, false;
   }
 }
 
@@ -120,7 +162,7 @@ void LineReader::end_line() {
 }
 
 void LineReader::reject(const std::string& rule) const {
-  throw InputError(fmt::format("{}:{}: {}", *path_, line_, rule));
+  throw InputError(fmt::format("{}:{}: {}", file_.name(), line_, rule));
 }
 
 }  // namespace program

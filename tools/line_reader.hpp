@@ -1,20 +1,28 @@
 // Words and numbers of a text, line by line, with the rules that a number has to keep.
 #pragma once
 
+#include "input_file.hpp"
 #include "matrix_market.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace program {
 
+/// Holds a few lines at a time, so that the length of the text does not matter.
 class LineReader {
  public:
-  LineReader(const std::string& path, std::string_view text, TextPosition start)
-      : path_(&path), end_(text.data() + text.size()), at_(start.at), line_(start.line) {}
+  static constexpr std::size_t longest_line = 1 << 20;
 
-  TextPosition position() const noexcept { return {at_, line_}; }
-  std::size_t remaining() const noexcept { return std::size_t(end_ - at_); }
+  /// Reads the file from `start` on. A text of more than `most_bytes` is refused: it need not have an end.
+  LineReader(InputFile& file, TextPosition start, double most_bytes);
+
+  TextPosition position() const noexcept { return {offset_ + std::size_t(at_ - buffer_.get()), line_}; }
+  /// What is there of this line and the next ones.
+  std::string_view ahead() const noexcept { return {at_, std::size_t(end_ - at_)}; }
+  void skip(std::size_t bytes) noexcept { at_ += std::min(bytes, ahead().size()); }
 
   /// Goes to the next line that holds a word; false at the end of the text, where the line is its last one.
   bool next_line();
@@ -35,10 +43,15 @@ class LineReader {
   bool at_break(const char* p) const noexcept;  // the end of a word
   bool at_line_end() const noexcept;
   void skip_blanks() noexcept;
+  bool read_lines();  // false at the end of the text
   double unusual_real(const char* what);
   std::string_view peek_word(const char* what);  // never empty
 
-  const std::string* path_;
+  InputFile& file_;
+  double most_bytes_;
+  std::unique_ptr<char[]> buffer_;
+  std::size_t offset_ = 0;  // of the buffer's first byte in the text
+  std::size_t held_ = 0;    // bytes in the buffer: whole lines up to end_, and the beginning of one more
   const char* end_;
   const char* at_;
   std::size_t line_;

@@ -1,8 +1,10 @@
 // trifactor: solves, measures and shows what is there. Exit status 0 done, 1 bad matrix, 2 bad usage or input,
-// 3 out of memory or device fault.
+// 3 out of memory, device fault, or a result that could not be written.
 #include "commands.hpp"
 #include "failure.hpp"
 #include "generate.hpp"
+#include "printable.hpp"
+#include "standard_streams.hpp"
 #include "usage.hpp"
 
 #include <CLI/CLI.hpp>
@@ -15,7 +17,9 @@
 #include <exception>
 #include <limits>
 #include <new>
+#include <sstream>
 #include <string>
+#include <system_error>
 
 namespace program {
 namespace {
@@ -28,7 +32,11 @@ void add_info(CLI::App& app, bool& json) {
 
 void add_solve(CLI::App& app, SolveOptions& o) {
   CLI::App* const command = app.add_subcommand("solve", "solve A X = B from Matrix Market files");
-  command->add_option("A", o.matrix, "the square matrix, a Matrix Market file of any form")->required();
+  command
+      ->add_option(
+          "A", o.matrix,
+          "the square matrix, a Matrix Market file of any form, perhaps compressed by gzip; - is standard input")
+      ->required();
   command->add_option("--rhs", o.rhs, "the right-hand sides, a Matrix Market file [A times ones]");
   command
       ->add_option(
@@ -49,7 +57,8 @@ void add_solve(CLI::App& app, SolveOptions& o) {
       ->check(CLI::IsMember({"auto", "metis", "amd", "natural", "colamd"}));
   command->add_option("--shift", o.shift, "solve with A + SHIFT I")->capture_default_str();
   command->add_flag("--refine", o.refine, "iterative refinement by the sparse solver");
-  command->add_option("-o,--output", o.output, "write the solution as a Matrix Market array file");
+  command->add_option("-o,--output", o.output,
+                      "write the solution as a Matrix Market array file; - is standard output");
   command->add_flag("--json", o.json, "print one JSON object");
   command->callback([&] { solve(o); });
 }
@@ -71,7 +80,7 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   command->add_option("--device", o.device, "host or cuda [cuda where there is a GPU]")
       ->check(CLI::IsMember({"host", "cuda"}));
   command->add_option("--tuning", o.tuning, "overrides fields of the tuning row, such as \"nb=512 looking=left\"");
-  command->add_option("-o,--output", o.file, "the file to write")->capture_default_str();
+  command->add_option("-o,--output", o.file, "the file to write; - is standard output")->capture_default_str();
   command->add_option("--seed", o.seed, "of the random matrix")->capture_default_str();
   command->add_flag("--json", o.json, "print the summary as one JSON object");
   command->callback([&] { trace(o); });
@@ -84,7 +93,7 @@ void add_analyze(CLI::App& app, AnalyzeOptions& o) {
   command->add_option("--ordering", o.ordering, "auto, metis (nested dissection), amd (minimum degree) or natural")
       ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
       ->capture_default_str();
-  command->add_option("--picture", o.picture, "draw the tree by level into this SVG file");
+  command->add_option("--picture", o.picture, "draw the tree by level into this SVG file; - is standard output");
   command->add_option("--seed", o.seed, "of a generated matrix")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_flag("--json", o.json, "print one JSON object");
   command->callback([&] { analyze(o); });
@@ -94,7 +103,7 @@ void add_generate(CLI::App& app, GenerateOptions& o) {
   CLI::App* const command =
       app.add_subcommand("generate", "write a sparse positive definite matrix as a Matrix Market file");
   command->add_option("matrix", o.word, "FAMILY:SIZE, see below")->required();
-  command->add_option("-o,--output", o.output, "the file to write")->required();
+  command->add_option("-o,--output", o.output, "the file to write; - is standard output")->required();
   command->add_option("--seed", o.seed, "of what is random")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_flag("--json", o.json, "print one JSON object");
   command->footer("Families:\n" + generated_families());
@@ -110,8 +119,8 @@ void add_demo(CLI::App& app, std::string& device) {
 }
 
 int fail(ExitStatus status, const std::string& message) {
-  std::fflush(stdout);
-  fmt::print(stderr, "trifactor: {}\n", message);
+  flush_standard_output();
+  std::fputs(fmt::format("trifactor: {}\n", printable_lines(message)).c_str(), stderr);
   return status;
 }
 
@@ -132,12 +141,13 @@ ExitStatus status_of(const std::exception& e) {
 
 int main(int argc, char** argv) {
   using namespace program;
+  reserve_standard_streams();
   CLI::App app{"Cholesky and LU factorizations of dense and sparse matrices, on the CPU and on the GPU", "trifactor"};
   app.set_version_flag("--version", fmt::format("trifactor {} ({})", trifactor::version(), TRIFACTOR_COMMIT));
   app.require_subcommand(1);
   app.footer(
       "Exit status: 0 done; 1 not positive definite or singular; 2 bad usage or input; "
-      "3 out of memory or device fault.");
+      "3 out of memory, device fault, or a result that could not be written.");
   struct {
     bool json = false;
     SolveOptions solve;
@@ -154,11 +164,17 @@ int main(int argc, char** argv) {
   add_generate(app, o.generate);
   add_demo(app, o.device);
   try {
-    app.parse(argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& e) {  // --help and --version
+      std::ostringstream text;
+      app.exit(e, text, text);
+      fmt::print("{}", text.str());
+    }
+    finish_standard_output();
     return Done;
-  } catch (const CLI::Error& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help and --version
-    return fail(BadInput, usage_message(app, e));
+  } catch (const CLI::Error& e) { return fail(BadInput, usage_message(app, e)); } catch (const std::system_error& e) {
+    return fail(NoResource, std::ferror(stdout) ? "standard output: writing failed: " + e.code().message() : e.what());
   } catch (const std::exception& e) {
     return fail(status_of(e), is_one_of<std::bad_alloc>(e) ? "out of memory" : e.what());
   }

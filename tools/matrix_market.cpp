@@ -45,10 +45,22 @@ Choice choose(LineReader& in, const char* what, const std::array<const char*, co
       fmt::format("the banner's {} is {}, not one of {}", what, found.empty() ? "missing" : quoted(found), allowed));
 }
 
+constexpr std::string_view banner = "%%matrixmarket", byte_order_mark = "\xef\xbb\xbf";
+
+/// Throws at once where the first bytes are no banner: what is no Matrix Market file may be one endless line.
+void check_beginning(const InputFile& file) {
+  std::string_view begin = file.beginning();
+  if (begin.starts_with(byte_order_mark)) begin.remove_prefix(byte_order_mark.size());
+  const std::string_view word = begin.substr(0, begin.find_first_of(" \t\r\n\v\f"));
+  if (lower_case(word) != banner)
+    throw InputError(file.name() +
+                     ":1: a Matrix Market file starts with '%%MatrixMarket matrix', but this one does not");
+}
+
 /// %%MatrixMarket matrix FORMAT FIELD SYMMETRY
-Header read_banner(LineReader& in, std::string_view opening) {
-  if (lower_case(opening) != "%%matrixmarket")
-    in.reject("a Matrix Market file starts with '%%MatrixMarket matrix', but this one does not");
+Header read_banner(LineReader& in) {
+  if (in.ahead().starts_with(byte_order_mark)) in.skip(byte_order_mark.size());
+  in.skip(banner.size());
   const std::string_view object = in.word();
   if (lower_case(object) != "matrix")
     in.reject(fmt::format("the banner's object is {}, not matrix", object.empty() ? "missing" : quoted(object)));
@@ -97,13 +109,20 @@ void read_sizes(LineReader& in, Header& h) {
   in.reject(fmt::format("the file ends after {} of {} entries", found, announced));
 }
 
-/// Throws when the rest of the text is too short for its entries however they are written, so that a wrong size is
-/// found before memory is taken for it.
-void check_length(LineReader in, const Header& h) {
+/// The longest text for so many entries, beyond which it counts as endless: megabytes of comments, and lines of a
+/// kilobyte.
+double most_text(index_t entries) {
+  constexpr double comments = 64 << 20, line = 1 << 10;
+  return comments + line * double(entries);
+}
+
+/// Throws when the rest of the text, of which `remaining` bytes are left, is too short for its entries however they are
+/// written, so that a wrong size is found before memory is taken for it.
+void check_length(LineReader in, const Header& h, std::size_t remaining) {
   const double numbers = (h.format == Format::Coordinate ? 2 : 0) + (h.field == Field::Pattern ? 0
                                                                      : h.is_complex()          ? 2
                                                                                                : 1);
-  if (2 * numbers * double(h.entries) - 1 <= double(in.remaining())) return;
+  if (2 * numbers * double(h.entries) - 1 <= double(remaining)) return;
   index_t lines = 0;
   for (; in.next_line(); ++lines)
     while (!in.word().empty()) {}
@@ -217,6 +236,7 @@ SparseMatrix<T> compressed(Triplets<T> entries, index_t n) {
   SparseMatrix<T> A;
   A.n = n;
   A.start.assign(std::size_t(n) + 1, 0);
+  A.row.reserve(entries.row.size()), A.value.reserve(entries.row.size());
   for (std::size_t k = 0; k < entries.row.size(); ++k) {
     const index_t i = entries.row[k], j = entries.column[k];
     if (k > 0 && entries.row[k - 1] == i && entries.column[k - 1] == j) {
@@ -280,22 +300,22 @@ std::string MatrixMarketHeader::words() const {
                      symmetries[std::size_t(symmetry)]);
 }
 
-MatrixMarketFile::MatrixMarketFile(const std::string& path) : path_(path), file_(path) {
-  std::string_view text = file_.text();
-  if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);  // a byte order mark
-  const std::string_view opening = text.substr(0, text.find_first_of(" \t\r\n\v\f"));
-  LineReader in(path_, text, {text.data() + opening.size(), 1});
-  header_ = read_banner(in, opening);
+MatrixMarketFile::MatrixMarketFile(const std::string& path) : file_(path) {
+  check_beginning(file_);
+  LineReader in(file_, {}, most_text(0));
+  header_ = read_banner(in);
   read_sizes(in, header_);
-  check_length(in, header_);
   body_ = in.position();
+  if (const auto size = file_.size()) check_length(body(), header_, *size - std::min(*size, body_.offset));
 }
+
+LineReader MatrixMarketFile::body() const { return {file_, body_, most_text(header_.entries)}; }
 
 template <Scalar T>
 Matrix<T> MatrixMarketFile::dense(Asymmetry* told) const {
   Matrix<T> A(header_.rows, header_.cols);
   Asymmetry evened;
-  LineReader in(path_, file_.text(), body_);
+  LineReader in = body();
   if (header_.format == Format::Coordinate)
     read_coordinates<T>(in, header_, evened, [a = A.view()](index_t i, index_t j, T value) { a(i, j) += value; });
   else
@@ -312,7 +332,7 @@ std::variant<SparseMatrix<T>, Place> MatrixMarketFile::sparse() const {
   require_memory_for(double(header_.entries), sizeof(T));
   Triplets<T> lower, above;
   Asymmetry evened;
-  LineReader in(path_, file_.text(), body_);
+  LineReader in = body();
   read_coordinates<T>(in, header_, evened, [&](index_t i, index_t j, T value) {
     if (i >= j)
       lower.add(i, j, value);
@@ -340,7 +360,7 @@ GeneralMatrix<T> MatrixMarketFile::general(double shift) const {
   require_memory_for(double(header_.entries) * (mirrors ? 2 : 1), sizeof(T));
   Triplets<T> entries;
   Asymmetry evened;
-  LineReader in(path_, file_.text(), body_);
+  LineReader in = body();
   read_coordinates<T>(in, header_, evened, [&](index_t i, index_t j, T value) {
     entries.add(i, j, value);
     if (mirrors && i != j) entries.add(j, i, mirrored(header_.symmetry, value));
@@ -352,15 +372,14 @@ GeneralMatrix<T> MatrixMarketFile::general(double shift) const {
 }
 
 void MatrixMarketFile::require_memory_for(double entries, std::size_t scalar) const {
-  const double entry = 2 * sizeof(index_t) + double(scalar);
-  const double bytes = 2 * entry * entries + 4.0 * sizeof(index_t) * double(header_.rows);
+  const double bytes = analysis_bytes(header_.rows, entries, scalar);
   if (const auto available = double(available_memory()); bytes > available)
-    refuse_size(fmt::format("reading this {} x {} matrix takes {} of memory, but {} are available", header_.rows,
-                            header_.cols, readable_bytes(bytes), readable_bytes(available)));
+    refuse_size(fmt::format("reading and analysing this {} x {} matrix takes {} of memory, but {} are available",
+                            header_.rows, header_.cols, readable_bytes(bytes), readable_bytes(available)));
 }
 
 void MatrixMarketFile::refuse_size(const std::string& rule) const {
-  throw InputError(fmt::format("{}:{}: {}", path_, header_.size_line, rule));
+  throw InputError(fmt::format("{}:{}: {}", file_.name(), header_.size_line, rule));
 }
 
 template Matrix<double> MatrixMarketFile::dense<double>(Asymmetry*) const;

@@ -1,7 +1,7 @@
 // Matrix Market files: array and coordinate; real, integer, complex and pattern; all four symmetries.
 #pragma once
 
-#include "mapped_file.hpp"
+#include "input_file.hpp"
 #include "sparse_matrix.hpp"
 
 #include <trifactor/queue.hpp>
@@ -35,18 +35,21 @@ struct Place {
 
 /// Where reading stands in a file.
 struct TextPosition {
-  const char* at = nullptr;
-  std::size_t line = 0;  // 1-based
+  std::size_t offset = 0;
+  std::size_t line = 1;
 };
+
+class LineReader;
 
 /// A file whose banner and sizes are read when it is opened, and its entries when they are asked for. Words are
 /// separated by any blanks; blank lines and comments (from % to the end of the line) may stand anywhere after the
-/// banner. Everything else that the format does not allow throws InputError "file:line: rule".
+/// banner. Everything else that the format does not allow throws InputError "file:line: rule", and so does a line
+/// longer than LineReader::longest_line and a text much longer than its entries need.
 class MatrixMarketFile {
  public:
+  /// "-" is standard input; what gzip compressed is unpacked.
   explicit MatrixMarketFile(const std::string& path);
 
-  const std::string& path() const noexcept { return path_; }
   const MatrixMarketHeader& header() const noexcept { return header_; }
 
   /// All entries, both triangles; repeated entries of a coordinate file are summed. The diagonal of a hermitian file is
@@ -70,17 +73,17 @@ class MatrixMarketFile {
   [[noreturn]] void refuse_size(const std::string& rule) const;
 
  private:
-  /// Throws unless there is memory for so many entries, first one after the other and then by columns.
+  LineReader body() const;  // at the first entry
+  /// Throws unless there is memory to read and analyse so many entries.
   void require_memory_for(double entries, std::size_t scalar) const;
 
-  std::string path_;
-  MappedFile file_;
+  mutable InputFile file_;  // reading moves on in it
   MatrixMarketHeader header_;
   TextPosition body_;
 };
 
-/// Writes X as an array file with 17 significant digits. It is written beside its place under another name and then
-/// renamed, so that no half-written file is ever left under `path`.
+/// Writes X as an array file with 17 significant digits. "-" is standard output. See NewFile for what becomes of a file
+/// that is there.
 template <Scalar T>
 void write_matrix_market(const std::string& path, MatrixView<const T> X);
 

@@ -1,5 +1,7 @@
 #include "rows.hpp"
 
+#include "printable.hpp"
+#include "standard_streams.hpp"
 #include "step.hpp"
 
 #include <commit.hpp>
@@ -44,7 +46,7 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
   const bool batch = columns == Columns::Batch || columns == Columns::SolveBatch || columns == Columns::Ragged;
   const bool part = columns == Columns::Update || columns == Columns::Tile;  // of a factorization: it has no peer
   if (columns == Columns::Sparse)
-    return {{{"matrix", matrix_width, true}, [](R r) { return cell("{}", r.matrix); }},
+    return {{{"matrix", matrix_width, true}, [](R r) { return printable(r.matrix.value_or("-")); }},
             {{"scalar", 6, true}, [](R r) { return r.scalar; }},
             {{"n", 8}, [](R r) { return fmt::format("{}", r.n); }},
             {{"nnz(L)", 10}, [](R r) { return cell("{}", r.factor_nonzeros); }},
@@ -150,8 +152,7 @@ void print_json(const Row& r, bool ragged) {
               {"fixed_ratio", or_null(quotient(r.fixed_sum_seconds, r.seconds))},
               {"largest_seconds", or_null(r.largest_seconds)}});
   j.update({{"seed", r.seed}, {"commit", TRIFACTOR_COMMIT}});
-  fmt::print("{}\n", j.dump());
-  std::fflush(stdout);
+  fmt::print("{}\n", json_text(j));
 }
 
 }  // namespace
@@ -161,15 +162,19 @@ RowPrinter::RowPrinter(bool json, Columns columns, std::size_t matrix_width)
 
 void RowPrinter::print(const Row& r) {
   const StepsHidden hidden;
-  if (json_) return print_json(r, columns_ == Columns::Ragged);
-  if (!started_) {
-    fmt::print("{}, commit {}\n", r.machine, TRIFACTOR_COMMIT);
-    table_.heading();
-    started_ = true;
+  if (json_) {
+    print_json(r, columns_ == Columns::Ragged);
+  } else {
+    if (!started_) {
+      fmt::print("{}, commit {}\n", r.machine, TRIFACTOR_COMMIT);
+      table_.heading();
+      started_ = true;
+    }
+    std::vector<std::string> cells;
+    for (const TableField& field : fields_) cells.push_back(field.cell(r));
+    table_.row(cells);
   }
-  std::vector<std::string> cells;
-  for (const TableField& field : fields_) cells.push_back(field.cell(r));
-  table_.row(cells);
+  require_standard_output();
 }
 
 }  // namespace program

@@ -2,10 +2,13 @@
 #include "commands.hpp"
 #include "device.hpp"
 #include "failure.hpp"
+#include "file_use.hpp"
 #include "matrix_market.hpp"
 #include "memory.hpp"
+#include "printable.hpp"
 #include "residual.hpp"
 #include "sparse_matrix.hpp"
+#include "standard_streams.hpp"
 #include "step.hpp"
 #include "symmetry.hpp"
 
@@ -15,13 +18,8 @@
 #include <trifactor/inspect.hpp>
 #include <trifactor/trifactor.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -46,11 +44,11 @@ class Report {
   void line(const char* label, const std::string& text) const {
     if (json_) return;
     fmt::print("{:<10}{}\n", label, text);
-    std::fflush(stdout);
+    flush_standard_output();
   }
   ordered_json& values() { return values_; }
   void finish() const {
-    if (json_) fmt::print("{}\n", values_.dump());
+    if (json_) fmt::print("{}\n", json_text(values_));
   }
 
  private:
@@ -89,20 +87,6 @@ Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double co
   return device;
 }
 
-void check_output(const SolveOptions& o) {
-  namespace fs = std::filesystem;
-  if (o.output.empty()) return;
-  std::error_code ignored;
-  for (const std::string& input : {o.matrix, o.rhs})
-    if (!input.empty() && fs::is_regular_file(input, ignored) && fs::equivalent(input, o.output, ignored))
-      throw InputError(fmt::format("{}: the output would overwrite the input {}", o.output, input));
-  if (fs::is_directory(o.output, ignored)) throw InputError(fmt::format("{}: is a directory", o.output));
-  const fs::path parent = fs::path(o.output).parent_path();
-  const char* const folder = parent.empty() ? "." : parent.c_str();
-  if (!fs::exists(o.output, ignored) && ::access(folder, W_OK) != 0)
-    throw InputError(fmt::format("{}: cannot be written: {}", o.output, std::strerror(errno)));
-}
-
 struct Choice {
   bool cholesky;
   std::string why;
@@ -139,14 +123,15 @@ Factor<T> factor(const SolveOptions& o, Device device, const Choice& choice, con
       return trifactor::cholesky(A, {.device = device});
     } catch (const trifactor::NotPositiveDefinite& e) {
       if (o.method == "cholesky")
-        throw MatrixError(
-            fmt::format("{}: A is not positive definite: the pivot of row {} is not positive", o.matrix, e.order()));
+        throw MatrixError(fmt::format("{}: A is not positive definite: the pivot of row {} is not positive",
+                                      shown_input(o.matrix), e.order()));
       not_positive_definite_at = e.order();
     }
   }
   auto F = trifactor::lu(A, {.device = device});
   if (F.singular_at() != 0)
-    throw MatrixError(fmt::format("{}: A is singular: the pivot of row {} is zero", o.matrix, F.singular_at()));
+    throw MatrixError(
+        fmt::format("{}: A is singular: the pivot of row {} is zero", shown_input(o.matrix), F.singular_at()));
   return F;
 }
 
@@ -171,7 +156,7 @@ void check_finite(const SolveOptions& o, MatrixView<const T> X) {
         throw MatrixError(
             fmt::format("{}: the solution is not finite at row {}: A is singular to working precision, or "
                         "the input holds NaN, infinite or huge numbers",
-                        o.matrix, i + 1));
+                        shown_input(o.matrix), i + 1));
 }
 
 template <class T>
@@ -219,8 +204,8 @@ void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Re
   if (done.analyzed) report.line("analyze", fmt::format("{:.6f} s", *done.analyzed));
   report.line("factor", fmt::format("{:.6f} s", done.factored));
   report.line("solve", fmt::format("{:.6f} s", done.solved));
-  report.line("write",
-              written ? fmt::format("{:.6f} s  {}", *written, o.output) : "nothing (-o FILE keeps the solution)");
+  report.line("write", written ? fmt::format("{:.6f} s  {}", *written, printable(o.output))
+                               : "nothing (-o FILE keeps the solution)");
   report.line("residual", fmt::format("{:.3g}  |B - A X| / (|A| |X| eps)", done.residual));
   if (error) report.line("error", fmt::format("{:.3g}  largest distance of a component from 1", *error));
 
@@ -373,7 +358,7 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   done.factored = timed_step("factoring", factor_values, [&] { return flops->done() / plan.front_flops(); });
   if (failed != 0) {
     const std::string why = fmt::format("A is not positive definite: the pivot of row {} is not positive", failed);
-    if (asked) throw MatrixError(fmt::format("{}: {}", o.matrix, why));
+    if (asked) throw MatrixError(fmt::format("{}: {}", shown_input(o.matrix), why));
     return Objection{why, failed};
   }
 
@@ -404,8 +389,8 @@ trifactor::LuOrdering lu_ordering(const SolveOptions& o) {
   if (o.ordering.empty() || o.ordering == "auto" || o.ordering == "colamd") return LuOrdering::Colamd;
   if (o.ordering == "amd") return LuOrdering::Amd;
   if (o.ordering == "natural") return LuOrdering::Natural;
-  throw InputError(
-      fmt::format("{}: --ordering {} belongs to Cholesky; sparse LU has colamd, amd, natural", o.matrix, o.ordering));
+  throw InputError(fmt::format("{}: --ordering {} belongs to Cholesky; sparse LU has colamd, amd, natural",
+                               shown_input(o.matrix), o.ordering));
 }
 
 /// LU of the sparse matrix, on the host: what was asked for, or what Cholesky objects to.
@@ -417,8 +402,8 @@ void solve_sparse_lu(const SolveOptions& o, const MatrixMarketFile& A_file, cons
   const double sides = sparse_sides<T>(A_file, B_file);
   if (wanted(o) == Device::Cuda)
     throw InputError(
-        fmt::format("{}: sparse LU runs on the host only{}; --method lu solves it on the GPU as a dense one", o.matrix,
-                    objection.why.empty() ? "" : ", and Cholesky cannot: " + objection.why));
+        fmt::format("{}: sparse LU runs on the host only{}; --method lu solves it on the GPU as a dense one",
+                    shown_input(o.matrix), objection.why.empty() ? "" : ", and Cholesky cannot: " + objection.why));
   Outcome<T> done;
   done.method = "sparse-lu";
   done.device = "host";
@@ -441,7 +426,7 @@ void solve_sparse_lu(const SolveOptions& o, const MatrixMarketFile& A_file, cons
   index_t failed = 0;
   done.factored = timed_step("factoring", [&] { failed = F.try_factor(A.value); });
   if (failed != 0)
-    throw MatrixError(fmt::format("{}: A is singular: the pivot of column {} is zero", o.matrix, failed));
+    throw MatrixError(fmt::format("{}: A is singular: the pivot of column {} is zero", shown_input(o.matrix), failed));
   done.factor_nonzeros = F.factor_nonzeros();
   report.line("plan", fmt::format("{} ordering, {} nonzeros in L and U", done.ordering, done.factor_nonzeros));
   report.line("device", done.device);
@@ -509,10 +494,11 @@ void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const Matri
   const bool sparse = is_sparse(o, h);
   if (!sparse) choose_device(o, A_file, B_file ? double(B_file->header().cols) : 1, sizeof(T));
   Report report(o.json);
-  report.line("matrix", fmt::format("{}: {} x {}, {}, {} entries, {}", o.matrix, h.rows, h.cols, h.words(), h.entries,
-                                    trifactor::ComplexScalar<T> ? "c64" : "f64"));
-  report.line(
-      "rhs", B_file ? fmt::format("{}: {} x {}", o.rhs, B_file->header().rows, B_file->header().cols) : "A times ones");
+  report.line("matrix", fmt::format("{}: {} x {}, {}, {} entries, {}", shown_input(o.matrix), h.rows, h.cols, h.words(),
+                                    h.entries, trifactor::ComplexScalar<T> ? "c64" : "f64"));
+  report.line("rhs", B_file
+                         ? fmt::format("{}: {} x {}", shown_input(o.rhs), B_file->header().rows, B_file->header().cols)
+                         : "A times ones");
   if (o.shift != 0) report.line("shift", fmt::format("{:g}: A + {:g} I takes the place of A", o.shift, o.shift));
   if (!sparse) return solve_dense<T>(o, A_file, B_file, report);
   Objection objection;
@@ -529,7 +515,7 @@ void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const Matri
 void solve(const SolveOptions& o) {
   require_device(o.device);
   if (!std::isfinite(o.shift)) throw InputError(fmt::format("--shift: {} is not a finite number", o.shift));
-  check_output(o);
+  check_file_use({o.matrix, o.rhs}, {o.output});
   const MatrixMarketFile A(o.matrix);
   if (A.header().rows != A.header().cols)
     A.refuse_size(
@@ -550,7 +536,7 @@ void solve(const SolveOptions& o) {
 #if TRIFACTOR_HAS_C64
   return solve_as<std::complex<double>>(o, A, B.get());  // real files too, where f64 is left out
 #else
-  throw InputError(fmt::format("{}: this build cannot solve {} files: it leaves c64 out", o.matrix,
+  throw InputError(fmt::format("{}: this build cannot solve {} files: it leaves c64 out", shown_input(o.matrix),
                                is_complex ? "complex" : "real"));
 #endif
 }

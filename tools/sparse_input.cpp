@@ -1,6 +1,7 @@
 #include "failure.hpp"
 #include "generate.hpp"
 #include "matrix_market.hpp"
+#include "printable.hpp"
 #include "sparse_matrix.hpp"
 #include "usage.hpp"
 
@@ -42,7 +43,7 @@ SparseSource::SparseSource(const std::string& word, std::uint64_t seed) : word_(
   std::error_code ignored;
   if (word.find(':') != word.npos && !std::filesystem::exists(word, ignored))
     if (const std::string meant = closest_generated(word); !meant.empty())
-      throw InputError(fmt::format("{}: there is no such file or family of matrices{}", word, did_you_mean(meant)));
+      throw InputError(fmt::format("{}: there is no such file or family of matrices{}", printable(word), did_you_mean(meant)));
   file_ = std::make_shared<MatrixMarketFile>(word);
 }
 

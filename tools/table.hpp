@@ -1,10 +1,11 @@
 // Tables with aligned columns, for people; scripts read --json.
 #pragma once
 
+#include "standard_streams.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +40,7 @@ class Table {
     }
     line.erase(line.find_last_not_of(' ') + 1);
     fmt::print("{}\n", line);
-    std::fflush(stdout);
+    require_standard_output();  // rows that nobody sees are not worth their time
   }
 
  private:

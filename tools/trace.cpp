@@ -3,7 +3,10 @@
 #include "commands.hpp"
 #include "device.hpp"
 #include "failure.hpp"
+#include "file_use.hpp"
 #include "memory.hpp"
+#include "new_file.hpp"
+#include "printable.hpp"
 #include "random_matrix.hpp"
 #include "scalars.hpp"
 #include "step.hpp"
@@ -15,9 +18,6 @@
 #include <trifactor/inspect.hpp>
 #include <trifactor/trifactor.hpp>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -107,12 +107,11 @@ ordered_json timeline(const TraceOptions& o, const std::string& machine, const s
             {"commit", TRIFACTOR_COMMIT}}}};
 }
 
-void write(const std::string& file, const ordered_json& content) {
+void write_timeline(const std::string& path, const ordered_json& content) {
   const Step step("writing");
-  std::ofstream out(file);
-  out << content.dump() << '\n';
-  out.close();
-  if (!out) throw OutputError(fmt::format("{}: writing failed: {}", file, std::strerror(errno)));
+  NewFile file(path);
+  file.append(json_text(content) + '\n');
+  file.finish();
 }
 
 struct Total {
@@ -154,10 +153,10 @@ void summarize(const TraceOptions& o, const std::string& machine, const std::vec
                             {"device", o.device}, {"machine", machine}, {"mode", o.mode},
                             {"tuning", o.tuning}, {"seconds", whole},   {"operations", totals},
                             {"lanes", tracks},    {"file", o.file},     {"commit", TRIFACTOR_COMMIT}};
-    return fmt::print("{}\n", j.dump());
+    return fmt::print("{}\n", json_text(j));
   }
   fmt::print("{}: {} of order {} in {}, {:.4f} ms, {} operations in {}\n", machine, o.op, o.n, o.scalar, whole * 1e3,
-             operations.size(), o.file);
+             operations.size(), printable(o.file));
   print_table({"lane", "operation", "count", "ms"}, cells);
   fmt::print("{}", overlaps);
 }
@@ -193,6 +192,7 @@ std::vector<Operation> record_cholesky(const TraceOptions& o, Queue& q) {
 }  // namespace
 
 void trace(TraceOptions o) {
+  check_file_use({}, {o.file});
   require_device(o.device);
   if (o.device.empty()) o.device = trifactor::why_no_cuda().empty() ? "cuda" : "host";
   Queue q = o.device == "cuda" ? Queue::cuda() : Queue::host();
@@ -201,7 +201,7 @@ void trace(TraceOptions o) {
     if (device.number == q.device()) machine = device.name;
   const auto operations =
       with_scalar(o.scalar, [&]<class T>(std::type_identity<T>) { return record_cholesky<T>(o, q); });
-  write(o.file, timeline(o, machine, operations));
+  write_timeline(o.file, timeline(o, machine, operations));
   summarize(o, machine, operations);
 }
 

@@ -87,8 +87,8 @@ class Usage(TraceTest):
                 self.assertEqual(self.fail_with(2, message, "trace", *arguments).stdout, "")
                 self.assertEqual(self.files(), [])
 
-    def test_a_file_that_cannot_be_written_is_status_3(self):
-        self.fail_with(3, "no/where.json: writing failed", "trace", "cholesky", "--n", "9", "--device", "host",
+    def test_a_file_that_cannot_be_written_is_refused(self):
+        self.fail_with(2, "no/where.json: cannot be written", "trace", "cholesky", "--n", "9", "--device", "host",
                        "-o", "no/where.json", "--scalar", self.scalar)
 
 
