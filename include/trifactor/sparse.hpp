@@ -41,14 +41,18 @@ struct Pattern {
   }
 };
 
-/// Metis: nested dissection, always with the same seed. Amd: approximate minimum degree. Auto: one of the two, or the one
-/// that needs fewer operations.
+/// Metis: nested dissection, always with the same seed. Amd: approximate minimum degree. Auto: Amd; where Metis may save
+/// more time than it takes itself, both, and the one that needs fewer operations. What is saved depends on the threads that
+/// Queue::host() takes.
 enum class Ordering { Auto, Metis, Amd, Natural, Given };
 
 struct AnalyzeOptions {
   Ordering ordering = Ordering::Auto;
   /// For Ordering::Given: column j of the reordered matrix is column permutation[j].
   std::vector<index_t> permutation = {};
+  /// For Ordering::Auto: how often the plan will be used to factor and solve, at least 1. The more often, the more time a
+  /// better ordering may take.
+  index_t expected_factorizations = 1;
   /// Entries of the same place are added up. Otherwise they are an error.
   bool duplicates = false;
   /// Overrides fields of the tuning row, such as "tiny=8 wide_zeros=10".

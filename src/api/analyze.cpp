@@ -104,7 +104,8 @@ std::shared_ptr<const SparsePlan> analyze(const Pattern<I>& pattern, const Analy
   const std::string_view chain[] = {api::host_architecture(), "host", "any"};
   const auto tuning = tuning::find<core::SparseTuning>(chain, "any", pattern.rows, 1, options.tuning);
   auto state = std::make_unique<SparsePlan::State>();
-  static_cast<sparse::Analysis&>(*state) = sparse::analyze(pattern, options, tuning);
+  const int threads = host::HostEngine(0).threads();
+  static_cast<sparse::Analysis&>(*state) = sparse::analyze(pattern, options, tuning, threads);
   return std::make_shared<SparsePlan>(std::move(state));
 } TRIFACTOR_CATCH_BAD_ALLOC
 

@@ -57,9 +57,12 @@ struct SolveTuning {
 };
 
 struct SparseTuning {
-  index_t metis_from = 3000;  // ordering Auto: below this order AMD alone
-  index_t amd_to = 1000000;   // ordering Auto: from this order on METIS alone
-  index_t both = 1000;        // ordering Auto: METIS is tried too where AMD leaves more flops for an entry of the graph
+  // Ordering Auto: the time of METIS against what it may save. For one thread of the host:
+  index_t flops_per_ns = 45;   // speed of a factorization,
+  index_t nonzero_ns = 13;     // and for each nonzero of L on top of it, with one solve
+  index_t metis_node_ns = 250, metis_entry_ns = 20;  // for each node and entry of the graph that it gets, times log2 of the nodes
+  index_t tree_ns = 8;         // for each entry of the whole graph: merging equal columns, and another tree
+  index_t metis_gain = 10;     // percent that METIS may save of AMD's time on any graph
   // A front is merged into its parent when together they have up to `tiny` columns, or up to `narrow` columns and at most
   // `narrow_zeros` percent of stored zeros, or likewise up to `medium`, or any number with at most `wide_zeros` percent.
   index_t tiny = 4;

@@ -14,7 +14,8 @@ struct Analysis {
   std::vector<SparsePlan::Step> steps;
 };
 
+/// threads: that a factorization on the host is expected to have.
 template <SparseIndex I>
-Analysis analyze(const Pattern<I>&, const AnalyzeOptions&, const core::SparseTuning&);
+Analysis analyze(const Pattern<I>&, const AnalyzeOptions&, const core::SparseTuning&, int threads);
 
 }  // namespace trifactor::sparse

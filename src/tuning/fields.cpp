@@ -73,9 +73,12 @@ constexpr Field value_fields[] = {
 };
 
 constexpr Field sparse_fields[] = {
-    number<&SparseTuning::metis_from>("metis_from", 0, order),
-    number<&SparseTuning::amd_to>("amd_to", 0, order),
-    number<&SparseTuning::both>("both", 0, flops),
+    number<&SparseTuning::flops_per_ns>("flops_per_ns", 1, 1000000),
+    number<&SparseTuning::nonzero_ns>("nonzero_ns", 0, 1000000),
+    number<&SparseTuning::metis_node_ns>("metis_node_ns", 0, 1000000000),
+    number<&SparseTuning::metis_entry_ns>("metis_entry_ns", 0, 1000000000),
+    number<&SparseTuning::tree_ns>("tree_ns", 0, 1000000),
+    number<&SparseTuning::metis_gain>("metis_gain", 0, percent),
     number<&SparseTuning::tiny>("tiny", 0, order),
     number<&SparseTuning::narrow>("narrow", 0, order),
     number<&SparseTuning::narrow_zeros>("narrow_zeros", 0, percent),

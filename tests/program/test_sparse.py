@@ -1,6 +1,7 @@
 """Sparse matrices in the program: generate, analyze, solve and bench sparse."""
 import os
 import re
+import subprocess
 import sys
 import xml.etree.ElementTree
 
@@ -375,6 +376,13 @@ class Bench(SparseTest):
             for row in rows:
                 self.assertEqual(row["peer"], peer)
                 self.assertGreater(row["ratio"], 0)
+
+    def test_the_table_of_orderings(self):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/compare_orderings.py")
+        done = subprocess.run([sys.executable, script, program.PROGRAM, "poisson2d:5", "--rounds", "1", "--seconds", "0.01"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"^matrix +AMD +METIS +Auto +chosen +ratio\npoisson2d:5( +\d+\.\d\d){3} +amd +\d+\.\d\d\n$")
 
     def test_errors(self):
         self.fail_with(2, "bench sparse has no option --n: it belongs to bench cholesky, ", "bench", "sparse", "--n", "5")

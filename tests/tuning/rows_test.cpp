@@ -154,7 +154,7 @@ TEST(TuningRows, EveryFieldReachesItsMember) {
   const Table table = table_of(
       "any cholesky any : whole=1 interleaved=2 nb=3 leaf=4 tile=exclusive ib=19 separate=20 looking=left schedule=lazy\nany lu any : whole=5 nb=6 leaf=7\n"
       "any solve any : nb=8 tri_nb=21\nany value any : gpu_from=9\n"
-      "any sparse any : metis_from=10 amd_to=11 both=12 tiny=13 narrow=14 narrow_zeros=15 medium=16 medium_zeros=17 "
+      "any sparse any : flops_per_ns=10 nonzero_ns=11 metis_node_ns=12 metis_entry_ns=22 metis_gain=23 tree_ns=24 tiny=13 narrow=14 narrow_zeros=15 medium=16 medium_zeros=17 "
       "wide_zeros=18\n");
   const auto c = table.find<CholeskyTuning>(arm, "f32", 1, 1, "");
   EXPECT_EQ(c.whole, 1);
@@ -174,9 +174,12 @@ TEST(TuningRows, EveryFieldReachesItsMember) {
   EXPECT_EQ(table.find<SolveTuning>(arm, "f32", 1, 1, "").tri_nb, 21);
   EXPECT_EQ(table.find<ValueTuning>(arm, "f32", 1, 1, "").gpu_from, 9);
   const auto s = table.find<SparseTuning>(arm, "f32", 1, 1, "");
-  EXPECT_EQ(s.metis_from, 10);
-  EXPECT_EQ(s.amd_to, 11);
-  EXPECT_EQ(s.both, 12);
+  EXPECT_EQ(s.flops_per_ns, 10);
+  EXPECT_EQ(s.nonzero_ns, 11);
+  EXPECT_EQ(s.metis_node_ns, 12);
+  EXPECT_EQ(s.metis_entry_ns, 22);
+  EXPECT_EQ(s.metis_gain, 23);
+  EXPECT_EQ(s.tree_ns, 24);
   EXPECT_EQ(s.tiny, 13);
   EXPECT_EQ(s.narrow, 14);
   EXPECT_EQ(s.narrow_zeros, 15);
