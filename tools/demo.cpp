@@ -173,7 +173,8 @@ class Demo {
 
   void sparse() {
     const std::string word = fmt::format("elastic3d:{}", sizes_.cubes);
-    const SparseMatrix<Real> A = converted<Real>(generate(word));
+    SparseMatrix<Real> A;
+    timed_step("generating", [&] { A = converted<Real>(generate(word)); });
     std::shared_ptr<const trifactor::SparsePlan> plan;
     const double analyzed = timed_step("analysing", [&] { plan = trifactor::analyze(A.pattern()); });
     note_ = fmt::format(
