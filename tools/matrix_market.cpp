@@ -3,6 +3,7 @@
 #include "failure.hpp"
 #include "line_reader.hpp"
 #include "memory.hpp"
+#include "step.hpp"
 #include "symmetry.hpp"
 
 #include <fmt/core.h>
@@ -163,6 +164,7 @@ void read_coordinates(LineReader& in, const Header& h, Asymmetry& evened, const 
   const bool general = h.symmetry == Symmetry::General;
   for (index_t k = 0; k < h.entries; ++k) {
     if (!in.next_line()) reject_short(in, h.entries, k);
+    count_step(k + 1, h.entries);
     const index_t i = read_index(in, "the row", h.rows), j = read_index(in, "the column", h.cols);
     T value = read_value<T>(in, h.field);
     in.end_line();
@@ -181,6 +183,7 @@ void read_array(LineReader& in, const Header& h, MatrixView<T> A, Asymmetry& eve
     const index_t first = h.symmetry == Symmetry::General ? 0 : h.symmetry == Symmetry::SkewSymmetric ? j + 1 : j;
     for (index_t i = first; i < h.rows; ++i, ++k) {
       if (!in.next_line()) reject_short(in, h.entries, k);
+      count_step(k + 1, h.entries);
       A(i, j) = read_value<T>(in, h.field);
       in.end_line();
       if (i == j) check_diagonal(in, h.symmetry, i, A(i, j), evened);

@@ -70,13 +70,14 @@ class Terminal(ProgressTest):
         for step in ["generating", "writing"]:
             self.assertIn("\rtrifactor: %s 100 %%, 0 s left" % step, text)
 
-    def test_elapsed_time_where_they_are_not(self):
+    def test_the_steps_of_a_solve(self):
         self.needs_f64()
         self.succeed("generate", "poisson2d:40", "-o", "A.mtx")
         text, _ = self.on_terminal("solve", "A.mtx", "-o", "x.mtx", "--device", "host")
         steps = re.findall(r"\rtrifactor: (\w+)", text)
         self.assertEqual(list(dict.fromkeys(steps)), ["reading", "analysing", "factoring", "solving", "checking", "writing"])
         self.assertRegex(text, r"\rtrifactor: analysing, \d+ s")
+        self.assertIn("\rtrifactor: reading 100 %, 0 s left", text)         # by entries
         self.assertIn("\rtrifactor: factoring 100 %, 0 s left", text)       # by fronts
 
     def test_rows_of_a_benchmark(self):
