@@ -57,27 +57,35 @@ index_t sort_by_order(const Items<T>& A, const int* info, index_t* order, index_
   return size;
 }
 
-/// A NaN or an infinity, from which LU can make a NaN.
+/// Numbers that LAPACK's LU is not to be trusted with: its pivot search may pass over a NaN, which infinities make too;
+/// and OpenBLAS scales by the reciprocal of a pivot, which overflows if that is subnormal. Products of entries make such
+/// pivots too, so that all below the square root of the smallest normal number count.
 template <class T>
-bool has_non_finite(const Tile<T>& A, index_t j) {
-  bool bad = false;
-  for (index_t i = 0; i < A.rows; ++i) bad |= !(A(i, j) - A(i, j) == T(0));
-  return bad;
+bool needs_care(const Tile<T>& A, index_t j) {
+  using R = Real<T>;
+  const R tiny = std::sqrt(Limits<R>::smallest);
+  bool found = false;
+  for (index_t i = 0; i < A.rows; ++i) {
+    const R size = abs1(A(i, j));
+    const bool finite = size < Limits<R>::infinity, small = size < tiny, zero = size == R(0);
+    found |= !finite || (small && !zero);
+  }
+  return found;
 }
 template <class T>
-bool has_non_finite(int threads, const Tile<T>& A) {
+bool needs_care(int threads, const Tile<T>& A) {
   std::atomic<bool> found{false};
   for_columns(threads, A.cols, A.rows, [&](index_t j) {
-    if (has_non_finite(A, j)) found = true;
+    if (needs_care(A, j)) found = true;
   });
   return found;
 }
 
-/// LU of an item of a batch. LAPACK's pivot search may pass over a NaN, that of the tile routine does not.
+/// LU of an item of a batch.
 template <class T>
 int lu_item(const Tile<T>& A, int* pivots, index_t first) {
   bool by_tile = min(A.rows, A.cols) <= tile_order;
-  for (index_t j = 0; j < A.cols && !by_tile; ++j) by_tile = has_non_finite(A, j);
+  for (index_t j = 0; j < A.cols && !by_tile; ++j) by_tile = needs_care(A, j);
   if (by_tile) {
     tile::PivotCandidate<Real<T>> candidate;
     return tile::lu(alone, A, pivots, first, &candidate);
@@ -162,8 +170,8 @@ template <class T>
 bool HostEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {
   if (min(A.rows, A.cols) > tuning.whole) return false;
   if (arena_.planning()) return true;
-  if (A.count == 1 && A.possible(0) && has_non_finite(threads_, A.item(0)))
-    return false;  // a single matrix may be large: the blocked driver looks for NaN too
+  if (A.count == 1 && A.possible(0) && needs_care(threads_, A.item(0)))
+    return false;  // a single matrix may be large: the blocked driver takes care too
   set_path("lapack");
   reset_info(A, false, info);
   const Traced traced(*this, "lu_whole", A.rows, A.cols);

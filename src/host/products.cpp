@@ -12,6 +12,18 @@ namespace {
 CBLAS_TRANSPOSE cblas(BlasOp op) {
   return op == BlasOp::None ? CblasNoTrans : op == BlasOp::Transpose ? CblasTrans : CblasConjTrans;
 }
+
+/// OpenBLAS solves with the reciprocals of the diagonal, and those of subnormal numbers overflow.
+template <class T>
+bool has_safe_diagonal(const Tile<const T>& A) {
+  using R = Real<T>;
+  bool safe = true;
+  for (index_t k = 0; k < min(A.rows, A.cols); ++k) {
+    const R size = abs1(A(k, k));
+    safe &= size >= 2 * Limits<R>::smallest || size == R(0) || size != size;
+  }
+  return safe;
+}
 }  // namespace
 
 template <class T>
@@ -26,7 +38,8 @@ void HostEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
     const auto a = A.items.item(b);
     const auto x = B.item(b);
     if (x.rows == 0 || x.cols == 0) return;
-    if (!form.a.possible) return tile::trsm(alone, shape.lower, shape.unit, a, A.conj, x);
+    if (!form.a.possible || !(shape.unit || has_safe_diagonal(a)))
+      return tile::trsm(alone, shape.lower, shape.unit, a, A.conj, x);
     blas::trsm(form.left ? CblasLeft : CblasRight, form.stored_lower ? CblasLower : CblasUpper, cblas(form.a.op),
                shape.unit ? CblasUnit : CblasNonUnit, int(form.left ? x.rows : x.cols),
                int(form.left ? x.cols : x.rows), a.data, int(stored_ld(a, A.items.is_flipped)), x.data,

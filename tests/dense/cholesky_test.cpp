@@ -241,6 +241,8 @@ TYPED_TEST(Cholesky, FactorsTheMatricesOfLapacksOwnTests) {
       const std::pair<const char*, HostMatrix<T>> good[] = {
           {"diagonal", diagonal},
           {"condition 2", with_eigenvalues<T>(this->random, graded(n, 2))},
+          {"one eigenvalue large", with_eigenvalues<T>(this->random, one_apart(n, 1, 1 / std::sqrt(bad_condition)))},
+          {"one eigenvalue small", with_eigenvalues<T>(this->random, one_apart(n, 1 / std::sqrt(bad_condition), 1))},
           {"condition sqrt(0.1/eps)", with_eigenvalues<T>(this->random, graded(n, std::sqrt(bad_condition)))},
           {"condition 0.1/eps", with_eigenvalues<T>(this->random, graded(n, bad_condition))},
           {"near underflow", with_eigenvalues<T>(this->random, graded(n, 2), tiny_scale<T>())},

@@ -1,5 +1,5 @@
 // LU of one matrix of any shape: factors, pivots, permutation, and matrices that are singular or not numbers.
-#include <support/factored.hpp>
+#include <support/batches.hpp>
 #include <support/ratios.hpp>
 
 #include <numeric>
@@ -232,6 +232,50 @@ TYPED_TEST(Lu, RepeatsBitwise) {
 }
 
 // LAPACK's eleven types of general test matrices; those with zero columns are above.
+/// Pivots whose reciprocal overflows: the factors and the solutions are finite, and right.
+TYPED_TEST(Lu, DividesBySubnormalPivots) {
+  using T = TypeParam;
+  using R = real_t<T>;
+  const R tiny = std::numeric_limits<R>::min() / 64;  // some digits are left
+  for (index_t n : {2, 3, 10, 40, 70})
+    for (index_t at : {index_t(0), n / 2, n - 1})
+      this->for_every_path([&](const LuOptions& options, const std::string& path) {
+        SCOPED_TRACE(::testing::Message() << "n=" << n << " at " << at << ' ' << path);
+        HostMatrix<T> A(n, n);
+        for (index_t j = 0; j < n; ++j)
+          for (index_t i = 0; i <= j; ++i) A(i, j) = i == j || j == n - 1 ? T(1) : T(0);
+        A(at, at) = make_scalar<T>(tiny, tiny);
+        const auto F = this->factor(A, options);
+        EXPECT_EQ(F.info, 0);
+        EXPECT_TRUE(same_bits(F.F, A)) << "an upper triangle is its own factor";
+        if (on_cuda()) return;  // solves there multiply by reciprocals
+        HostMatrix<T> B(n, 2);
+        for (index_t c = 0; c < 2; ++c) B(at, c) = A(at, at), B(n - 1, c) = at == n - 1 ? A(at, at) : T(0);
+        for (Op op : all_ops) {
+          const auto X = solve_lu(this->q, op, F, B);
+          for (index_t c = 0; c < 2; ++c)
+            for (index_t i = 0; i < n; ++i)
+              ASSERT_TRUE(std::isfinite(std::abs(X(i, c)))) << name(op) << ": row " << i << " is " << X(i, c);
+        }
+        EXPECT_EQ(solve_lu(this->q, Op::None, F, B)(at, 0), T(1));
+        const Items<T> items(3, A);
+        const auto all = factor_lu(this->q, Kind::Strided, items);
+        for (std::size_t b = 0; b < 3; ++b) EXPECT_TRUE(same_bits(all.F[b], A)) << "item " << b;
+        for (const auto& X : solve_lu(this->q, Kind::Strided, Op::None, all, Items<T>(3, B))) EXPECT_EQ(X(at, 1), T(1));
+      });
+}
+
+TYPED_TEST(Lu, DividesByASubnormalPivotAlone) {
+  using T = TypeParam;
+  using R = real_t<T>;
+  const R tiny = sizeof(R) == 8 ? R(1e-315) : R(1e-40);
+  HostMatrix<T> A(2, 2);
+  A(0, 0) = T(tiny), A(0, 1) = A(1, 1) = T(1);
+  const auto F = this->factor(A);
+  EXPECT_EQ(F.info, 0);
+  EXPECT_TRUE(same_bits(F.F, A));
+}
+
 TYPED_TEST(Lu, FactorsTheMatricesOfLapacksOwnTests) {
   using T = TypeParam;
   const double bad_condition = 0.1 / eps<T>;
@@ -252,6 +296,8 @@ TYPED_TEST(Lu, FactorsTheMatricesOfLapacksOwnTests) {
         {"upper", upper},
         {"lower", lower},
         {"condition 2", with_singular_values<T>(this->random, graded(n, 2))},
+        {"one singular value large", with_singular_values<T>(this->random, one_apart(n, 1, 1 / std::sqrt(bad_condition)))},
+        {"one singular value small", with_singular_values<T>(this->random, one_apart(n, 1 / bad_condition, 1))},
         {"condition sqrt(0.1/eps)", with_singular_values<T>(this->random, graded(n, std::sqrt(bad_condition)))},
         {"condition 0.1/eps", with_singular_values<T>(this->random, graded(n, bad_condition))},
         {"near underflow", with_singular_values<T>(this->random, graded(n, 2), tiny_scale<T>())},

@@ -89,7 +89,7 @@ TYPED_TEST(OperatorNew, FailsInQueuesAndMemory) {
 
 TYPED_TEST(OperatorNew, FailsInExpertForms) {
   for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
-    Queue q = Queue::host();
+    Queue q = Queue::host(1);
     Job job = make(q);
     sweep(job.name, [&] { job.run(); });
     if (job.scratch) sweep(job.name, [&] { job.scratch(); });

@@ -89,6 +89,13 @@ inline std::vector<double> graded(index_t n, double cond) {
   return d;
 }
 
+/// One number and the others, which are all alike: a cluster.
+inline std::vector<double> one_apart(index_t n, double one, double others) {
+  std::vector<double> d(n, others);
+  if (n > 0) d[0] = one;
+  return d;
+}
+
 /// U diag(d) V^H with random unitary U and V, times scale.
 template <Scalar T>
 HostMatrix<T> with_singular_values(Random& random, const std::vector<double>& d, double scale = 1, index_t pad = 0) {
