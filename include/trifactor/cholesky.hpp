@@ -16,18 +16,18 @@ namespace trifactor {
 /// Factors every item of A, square, in place; the other triangle is neither read nor written. info[i] becomes 0, or the order k
 /// of the first leading minor whose pivot is not positive and finite: the leading triangle of order k-1 is then valid,
 /// the rest of that item's triangle unspecified. An impossible item of a ragged batch gets -1 and is left alone.
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API void cholesky(Queue&, Uplo, B A, int* info, const CholeskyOptions& = {});
 
 /// Factors every item of A and solves A X = B with it, in one pass where the items are small; X holds B on entry: as many rows as
 /// A, any number of columns, in a ragged batch each item its own. X is left alone where the factorization fails; a ragged item whose
 /// X does not fit gets info = -1.
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API void cholesky_factor_solve(Queue&, Uplo, B A, B X, int* info, const CholeskyOptions& = {});
 
 /// Solves A X = B with the factor of A; X holds B on entry. Items whose info is not 0 are skipped, and so are ragged ones that do not
 /// fit.
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API void cholesky_solve(Queue&, Uplo, const_batch_t<B> L, B X, const int* info = nullptr,
                                   const SolveOptions& = {});
 
@@ -37,19 +37,19 @@ template <Batch B>
 TRIFACTOR_API void cholesky_log_det(Queue&, Uplo, B L, real_t<value_t<B>>* log_det, const int* info = nullptr);
 
 /// X = A^-1, both triangles, from the factor of A, which stays as it is. Items whose info is not 0 are skipped.
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API void cholesky_inverse(Queue&, Uplo, const_batch_t<B> L, B X, const int* info = nullptr,
                                     const SolveOptions& = {});
 
 // Scratch memory, in bytes, that the call of the same name takes from the queue: see Queue::reserve.
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API std::size_t cholesky_scratch(const Queue&, Uplo, B A, const CholeskyOptions& = {});
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API std::size_t cholesky_solve_scratch(const Queue&, Uplo, const_batch_t<B> L, B X,
                                                  const SolveOptions& = {});
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API std::size_t cholesky_factor_solve_scratch(const Queue&, Uplo, B A, B X, const CholeskyOptions& = {});
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API std::size_t cholesky_inverse_scratch(const Queue&, Uplo, const_batch_t<B> L, B X,
                                                    const SolveOptions& = {});
 
@@ -64,6 +64,8 @@ struct CholeskyValueOptions {
 /// A factor that knows how to solve. Made by cholesky(A).
 template <Scalar T>
 class TRIFACTOR_API CholeskyFactor {
+  static_assert(BuiltScalar<T>, "this build of the library does not hold the scalar: see TRIFACTOR_SCALARS");
+
  public:
   /// Throws NotPositiveDefinite.
   CholeskyFactor(MatrixView<const T> A, const CholeskyValueOptions& = {});
@@ -74,6 +76,7 @@ class TRIFACTOR_API CholeskyFactor {
   Matrix<T> solve(MatrixView<const T> B) const;
   Matrix<T> solve(const Matrix<T>& B) const { return solve(B.view()); }
   std::vector<T> solve(const std::vector<T>& b) const;
+  std::vector<T> solve(std::initializer_list<T> b) const { return solve(std::vector<T>(b)); }
   real_t<T> log_det() const;
   Matrix<T> inverse() const;
   /// The factor itself, with zeros in the other triangle.

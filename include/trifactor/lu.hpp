@@ -13,22 +13,22 @@ namespace trifactor {
 /// has its own at pivots + i * min(m, n), for a ragged batch i * min(max_rows, max_cols): pivots[k] is LAPACK's 1-based row that was
 /// exchanged with row k + 1, and a ragged item has as many as its own sizes allow. info[i] becomes 0, or the first k whose pivot is exactly zero; the factorization is
 /// complete either way. A NaN wins the pivot search. An impossible item of a ragged batch gets -1 and is left alone.
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API void lu(Queue&, B A, int* pivots, int* info, const LuOptions& = {});
 
 /// Factors every item of a batch of square matrices and solves A X = B with it; X holds B on entry, any number of columns, in a
 /// ragged batch each item its own. X is left alone where a pivot is zero; a ragged item that is not square or whose X does not fit gets info = -1.
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API void lu_factor_solve(Queue&, B A, int* pivots, B X, int* info, const LuOptions& = {});
 
 /// Solves A X = B, A^T X = B or A^H X = B with the factors of a square A; X holds B on entry. Items whose info is not 0 are
 /// skipped.
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API void lu_solve(Queue&, Op, const_batch_t<B> LU, const int* pivots, B X, const int* info = nullptr,
                             const SolveOptions& = {});
 
 /// X = A^-1 from the factors of a square A, which stay as they are. Items whose info is not 0 are skipped.
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API void lu_inverse(Queue&, const_batch_t<B> LU, const int* pivots, B X, const int* info = nullptr,
                               const SolveOptions& = {});
 
@@ -40,13 +40,13 @@ TRIFACTOR_API void lu_det(Queue&, B LU, const int* pivots, value_t<B>* sign, rea
 /// p[i], i < rows: which row of A stands in row i of P A (0-based), from k interchanges.
 TRIFACTOR_API void permutation(Queue&, const int* pivots, index_t k, int* p, index_t rows);
 
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API std::size_t lu_scratch(const Queue&, B A, const LuOptions& = {});
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API std::size_t lu_factor_solve_scratch(const Queue&, B A, B X, const LuOptions& = {});
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API std::size_t lu_solve_scratch(const Queue&, Op, const_batch_t<B> LU, B X, const SolveOptions& = {});
-template <Batch B>
+template <WritableBatch B>
 TRIFACTOR_API std::size_t lu_inverse_scratch(const Queue&, const_batch_t<B> LU, B X, const SolveOptions& = {});
 
 // Value forms: no queue, host matrices in and out, complete on return, exceptions.
@@ -65,6 +65,8 @@ struct Determinant {
 /// Factors that know how to solve. Made by lu(A).
 template <Scalar T>
 class TRIFACTOR_API LuFactor {
+  static_assert(BuiltScalar<T>, "this build of the library does not hold the scalar: see TRIFACTOR_SCALARS");
+
  public:
   LuFactor(MatrixView<const T> A, const LuValueOptions& = {});
   LuFactor(LuFactor&&) noexcept;
@@ -77,6 +79,7 @@ class TRIFACTOR_API LuFactor {
   Matrix<T> solve(MatrixView<const T> B, Op = Op::None) const;
   Matrix<T> solve(const Matrix<T>& B, Op op = Op::None) const { return solve(B.view(), op); }
   std::vector<T> solve(const std::vector<T>& b, Op = Op::None) const;
+  std::vector<T> solve(std::initializer_list<T> b, Op op = Op::None) const { return solve(std::vector<T>(b), op); }
   Matrix<T> inverse() const;
   Determinant<T> det() const;
   /// L below the diagonal (ones not stored), U on and above it.

@@ -61,6 +61,7 @@ TRIFACTOR_API std::shared_ptr<QueueState> host_memory();
 TRIFACTOR_API void* allocate(QueueState&, std::size_t bytes);          // aligned to 256 bytes; throws OutOfMemory
 TRIFACTOR_API void deallocate(QueueState&, void*) noexcept;
 TRIFACTOR_API void fill_zero(QueueState&, void*, std::size_t bytes);   // in the queue's order
+TRIFACTOR_API void copy_within(QueueState&, const void*, void*, std::size_t bytes);   // after earlier work; complete on return
 TRIFACTOR_API bool on_host(const QueueState&) noexcept;
 TRIFACTOR_API void throw_not_on_host(const char* what);
 TRIFACTOR_API void check_view(const char* call, const char* name, index_t rows, index_t cols, index_t ld);
@@ -94,6 +95,13 @@ class Buffer {
     std::swap(state_, other.state_), std::swap(data_, other.data_), std::swap(size_, other.size_);
   }
   void fill_zero() { if (data_) detail::fill_zero(*state_, data_, std::size_t(size_) * sizeof(T)); }
+  /// A copy of its own in the same memory, after all earlier work of the queue.
+  Buffer clone() const {
+    if (!data_) return {};
+    Buffer copy(state_, size_);
+    detail::copy_within(*state_, data_, copy.data_, std::size_t(size_) * sizeof(T));
+    return copy;
+  }
 
  private:
   std::shared_ptr<detail::QueueState> state_;
@@ -121,6 +129,12 @@ class Matrix {
   /// Host memory only; throws InvalidArgument elsewhere.
   T& operator()(index_t i, index_t j) { return buffer_[i + j * ld()]; }
   const T& operator()(index_t i, index_t j) const { return buffer_[i + j * ld()]; }
+  /// A copy of its own in the same memory, after all earlier work of the queue.
+  Matrix clone() const {
+    Matrix copy;
+    copy.buffer_ = buffer_.clone(), copy.rows_ = rows_, copy.cols_ = cols_;
+    return copy;
+  }
 
  private:
   Buffer<T> buffer_;

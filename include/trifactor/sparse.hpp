@@ -155,7 +155,7 @@ inline constexpr real_t<T> hermitian_tolerance = 16 * std::numeric_limits<real_t
 /// |a_ij - conj(a_ji)| is at most tolerance sqrt(|a_ii a_jj|) everywhere, on the diagonal too; what is not stored is zero,
 /// and entries of the same place are added up. Tolerance 0 asks for equality. The pattern is one that analyze has taken.
 /// Host memory. Throws InvalidArgument and OutOfMemory.
-template <Scalar T, SparseIndex I>
+template <BuiltScalar T, SparseIndex I>
 TRIFACTOR_API bool is_hermitian(const Pattern<I>&, std::span<const T> values,
                                 real_t<T> tolerance = hermitian_tolerance<T>);
 
@@ -176,7 +176,7 @@ struct CompressedColumns {
 /// The lower triangle of (A + A^H) / 2: of a matrix that is hermitian up to rounding, the hermitian one to factor. It holds
 /// every place that A stores on either side, each once, and a real diagonal. Pattern, memory and errors as of is_hermitian;
 /// of a pattern that stores one triangle, A is that triangle and its mirror image.
-template <Scalar T, SparseIndex I>
+template <BuiltScalar T, SparseIndex I>
 TRIFACTOR_API CompressedColumns<T> hermitian_part(const Pattern<I>&, std::span<const T> values);
 
 // The factorization.
@@ -213,6 +213,8 @@ struct SparseMemory {
 /// other calls are complete on return.
 template <Scalar T>
 class TRIFACTOR_API SparseCholesky {
+  static_assert(BuiltScalar<T>, "this build of the library does not hold the scalar: see TRIFACTOR_SCALARS");
+
  public:
   SparseCholesky(Queue& q, std::shared_ptr<const SparsePlan> plan, const SparseOptions& = {});
   /// What the constructor will allocate, without doing so.
@@ -233,6 +235,7 @@ class TRIFACTOR_API SparseCholesky {
   /// B := A^-1 B, or one part of it. Throws InvalidArgument unless the last factorization succeeded.
   void solve(MatrixView<T> B, SparsePart part = SparsePart::All) const;
   std::vector<T> solve(const std::vector<T>& b) const;
+  std::vector<T> solve(std::initializer_list<T> b) const { return solve(std::vector<T>(b)); }
   /// The same with iterative refinement until the backward error is that of the scalar or no longer becomes smaller. The
   /// values are those of the last factorization, or those of a nearby matrix: B := A^-1 B for the matrix given here.
   Refinement<T> solve_refined(std::span<const T> values, MatrixView<T> B) const;

@@ -93,6 +93,8 @@ struct SparseLuMemory {
 /// it.
 template <Scalar T>
 class TRIFACTOR_API SparseLu {
+  static_assert(BuiltScalar<T>, "this build of the library does not hold the scalar: see TRIFACTOR_SCALARS");
+
  public:
   SparseLu(Queue& q, std::shared_ptr<const SparseLuPlan> plan, const SparseLuOptions& = {});
   SparseLu(SparseLu&&) noexcept;
@@ -111,6 +113,7 @@ class TRIFACTOR_API SparseLu {
   /// B := A^-1 B, A^-T B or A^-H B. Throws InvalidArgument unless the last factorization succeeded.
   void solve(MatrixView<T> B, Op = Op::None) const;
   std::vector<T> solve(const std::vector<T>& b, Op = Op::None) const;
+  std::vector<T> solve(std::initializer_list<T> b, Op op = Op::None) const { return solve(std::vector<T>(b), op); }
   /// The same with iterative refinement until the backward error is that of the scalar or no longer becomes smaller.
   /// The values are those of the last factorization, or those of a nearby matrix: B := A^-1 B for the matrix given
   /// here.

@@ -23,6 +23,13 @@ concept ComplexScalar = std::same_as<T, std::complex<float>> || std::same_as<T, 
 template <class T>
 concept Scalar = RealScalar<T> || ComplexScalar<T>;
 
+/// The scalars that this build of the library holds: all four, unless it was built with -DTRIFACTOR_SCALARS.
+template <class T>
+concept BuiltScalar = (bool(TRIFACTOR_HAS_F32) && std::same_as<T, float>) ||
+                      (bool(TRIFACTOR_HAS_F64) && std::same_as<T, double>) ||
+                      (bool(TRIFACTOR_HAS_C32) && std::same_as<T, std::complex<float>>) ||
+                      (bool(TRIFACTOR_HAS_C64) && std::same_as<T, std::complex<double>>);
+
 namespace detail {
 template <class T> struct RealOf { using type = T; };
 template <class R> struct RealOf<std::complex<R>> { using type = R; };

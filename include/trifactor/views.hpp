@@ -63,6 +63,7 @@ namespace detail {
 template <class B> struct BatchTraits { static constexpr bool is_batch = false; };
 template <class U, template <class> class View> struct BatchOf {
   static constexpr bool is_batch = Scalar<std::remove_const_t<U>>;
+  static constexpr bool is_writable = !std::is_const_v<U>;
   using value_type = std::remove_const_t<U>;
   using const_type = View<const value_type>;
 };
@@ -72,9 +73,13 @@ template <class T> struct BatchTraits<PointerBatch<T>> : BatchOf<T, PointerBatch
 template <class T> struct BatchTraits<RaggedBatch<T>> : BatchOf<T, RaggedBatch> {};
 }  // namespace detail
 
-/// Any of the four views above; a MatrixView is a batch of one.
+/// Any of the four views above, of a scalar that was built; a MatrixView is a batch of one.
 template <class B>
-concept Batch = detail::BatchTraits<B>::is_batch;
+concept Batch = detail::BatchTraits<B>::is_batch && BuiltScalar<typename detail::BatchTraits<B>::value_type>;
+
+/// One whose items may be written: not a view of const entries, as a const Matrix gives.
+template <class B>
+concept WritableBatch = Batch<B> && detail::BatchTraits<B>::is_writable;
 
 template <Batch B> using value_t = typename detail::BatchTraits<B>::value_type;
 

@@ -69,14 +69,14 @@ void with_factor_solve(const char* call, const Queue& q, Uplo uplo, const Items<
 
 }  // namespace
 
-template <Batch B>
+template <WritableBatch B>
 void cholesky(Queue& q, Uplo uplo, B A, int* info, const CholeskyOptions& options) try {
   const auto a = items("cholesky", "A", A);
   if (a.count > 0) check_pointer("cholesky", "info", info, sizeof(int));
   with_cholesky("cholesky", q, uplo, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 std::size_t cholesky_scratch(const Queue& q, Uplo uplo, B A, const CholeskyOptions& options) try {
   std::size_t bytes = 0;
   with_cholesky("cholesky_scratch", q, uplo, items("cholesky_scratch", "A", A), options,
@@ -84,7 +84,7 @@ std::size_t cholesky_scratch(const Queue& q, Uplo uplo, B A, const CholeskyOptio
   return bytes;
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 void cholesky_factor_solve(Queue& q, Uplo uplo, B A, B X, int* info, const CholeskyOptions& options) try {
   const char* const call = "cholesky_factor_solve";
   const auto a = items(call, "A", A), x = items(call, "X", X);
@@ -93,7 +93,7 @@ void cholesky_factor_solve(Queue& q, Uplo uplo, B A, B X, int* info, const Chole
                     [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 std::size_t cholesky_factor_solve_scratch(const Queue& q, Uplo uplo, B A, B X, const CholeskyOptions& options) try {
   const char* const call = "cholesky_factor_solve_scratch";
   std::size_t bytes = 0;
@@ -103,7 +103,7 @@ std::size_t cholesky_factor_solve_scratch(const Queue& q, Uplo uplo, B A, B X, c
   return bytes;
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 void cholesky_solve(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) try {
   const auto l = items("cholesky_solve", "L", L);
   const auto x = items("cholesky_solve", "X", X);
@@ -113,7 +113,7 @@ void cholesky_solve(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* inf
   on_engine(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info, tuning); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 std::size_t cholesky_solve_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L, B X, const SolveOptions& options) try {
   const auto l = items("cholesky_solve_scratch", "L", L);
   const auto x = items("cholesky_solve_scratch", "X", X);
@@ -146,7 +146,7 @@ auto with_inverse(const char* call, const Queue& q, Uplo uplo, const Items<const
 }
 }  // namespace
 
-template <Batch B>
+template <WritableBatch B>
 void cholesky_inverse(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) try {
   const char* const call = "cholesky_inverse";
   check_read_info(call, info);
@@ -154,7 +154,7 @@ void cholesky_inverse(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* i
                [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L, B X, const SolveOptions& options) try {
   const char* const call = "cholesky_inverse_scratch";
   const int given = 0;

@@ -72,7 +72,7 @@ void for_each_pair(const Pattern<I>& p, std::span<const T> values, const Visit& 
 
 }  // namespace
 
-template <Scalar T, SparseIndex I>
+template <BuiltScalar T, SparseIndex I>
 bool is_hermitian(const Pattern<I>& p, std::span<const T> values, real_t<T> tolerance) try {
   check_values("is_hermitian", p, values);
   if (!(tolerance >= 0 && std::isfinite(tolerance)))
@@ -93,7 +93,7 @@ bool is_hermitian(const Pattern<I>& p, std::span<const T> values, real_t<T> tole
   return hermitian;
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Scalar T, SparseIndex I>
+template <BuiltScalar T, SparseIndex I>
 CompressedColumns<T> hermitian_part(const Pattern<I>& p, std::span<const T> values) try {
   check_values("hermitian_part", p, values);
   CompressedColumns<T> lower;

@@ -39,7 +39,7 @@ void with_factor_solve(const char* call, const Queue& q, const Items<T>& A, cons
 
 }  // namespace
 
-template <Batch B>
+template <WritableBatch B>
 void lu(Queue& q, B A, int* pivots, int* info, const LuOptions& options) try {
   const auto a = items("lu", "A", A);
   if (a.count > 0) check_pointer("lu", "info", info, sizeof(int));
@@ -47,7 +47,7 @@ void lu(Queue& q, B A, int* pivots, int* info, const LuOptions& options) try {
   with_lu("lu", q, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots, info); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) try {
   std::size_t bytes = 0;
   with_lu("lu_scratch", q, items("lu_scratch", "A", A), options,
@@ -55,7 +55,7 @@ std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) try {
   return bytes;
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 void lu_factor_solve(Queue& q, B A, int* pivots, B X, int* info, const LuOptions& options) try {
   const char* const call = "lu_factor_solve";
   const auto a = items(call, "A", A), x = items(call, "X", X);
@@ -65,7 +65,7 @@ void lu_factor_solve(Queue& q, B A, int* pivots, B X, int* info, const LuOptions
                     [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots, info); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 std::size_t lu_factor_solve_scratch(const Queue& q, B A, B X, const LuOptions& options) try {
   const char* const call = "lu_factor_solve_scratch";
   std::size_t bytes = 0;
@@ -75,7 +75,7 @@ std::size_t lu_factor_solve_scratch(const Queue& q, B A, B X, const LuOptions& o
   return bytes;
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, const int* info,
               const SolveOptions& options) try {
   const auto a = items("lu_solve", "LU", LU);
@@ -87,7 +87,7 @@ void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, cons
   on_engine(q, [&](auto& e) { dense::lu_solve(e, op, a, pivots, x, info, tuning); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 std::size_t lu_solve_scratch(const Queue& q, Op op, const_batch_t<B> LU, B X, const SolveOptions& options) try {
   const auto a = items("lu_solve_scratch", "LU", LU);
   const auto x = items("lu_solve_scratch", "X", X);
@@ -108,7 +108,7 @@ auto with_inverse(const char* call, const Queue& q, const Items<const T>& LU, co
 }
 }  // namespace
 
-template <Batch B>
+template <WritableBatch B>
 void lu_inverse(Queue& q, const_batch_t<B> LU, const int* pivots, B X, const int* info, const SolveOptions& options) try {
   const char* const call = "lu_inverse";
   const auto a = items(call, "LU", LU);
@@ -119,7 +119,7 @@ void lu_inverse(Queue& q, const_batch_t<B> LU, const int* pivots, B X, const int
   });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-template <Batch B>
+template <WritableBatch B>
 std::size_t lu_inverse_scratch(const Queue& q, const_batch_t<B> LU, B X, const SolveOptions& options) try {
   const char* const call = "lu_inverse_scratch";
   const int given = 0;  // as much as a call with info needs

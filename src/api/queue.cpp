@@ -142,6 +142,10 @@ void fill_zero(QueueState&, void* p, std::size_t bytes) { std::memset(p, 0, byte
 bool on_host(const QueueState&) noexcept { return true; }
 #endif
 
+void copy_within(QueueState& s, const void* from, void* to, std::size_t bytes) try {
+  api::copy(s, from, to, bytes);
+} TRIFACTOR_CATCH_BAD_ALLOC
+
 void throw_not_on_host(const char* what) {
   throw InvalidArgument(std::string(what) + " reads host memory, but this memory is a CUDA device's: copy() it first");
 }

@@ -280,5 +280,37 @@ TYPED_TEST(Value, MatricesAreZeroAndCopyBetweenQueues) {
   EXPECT_THROW(copy(q, there.view(), host_queue(), wrong.view()), InvalidArgument);
 }
 
+TYPED_TEST(Value, ClonesAreCopiesOfTheirOwn) {
+  using T = TypeParam;
+  Queue q = test_queue();
+  const auto given = random_matrix<T>(this->random, 5, 3);
+  Matrix<T> there(q, 5, 3), back(5, 3);
+  copy(host_queue(), given.view(), q, there.view());
+  const Matrix<T> twin = there.clone();
+  EXPECT_EQ(twin.on_host(), there.on_host());
+  EXPECT_NE(twin.data(), there.data());
+  copy(host_queue(), Matrix<T>(5, 3).view(), q, there.view());  // the twin keeps its own
+  copy(q, twin.view(), host_queue(), back.view());
+  for (index_t j = 0; j < 3; ++j)
+    for (index_t i = 0; i < 5; ++i) ASSERT_EQ(back(i, j), given(i, j));
+  EXPECT_EQ(Matrix<T>().clone().rows(), 0);
+  EXPECT_EQ(Matrix<T>(0, 4).clone().cols(), 4);
+  Buffer<int> numbers(2);
+  numbers[0] = 1, numbers[1] = 2;
+  const Buffer<int> same = numbers.clone();
+  numbers[1] = 3;
+  EXPECT_EQ(same.size(), 2);
+  EXPECT_EQ(same[0] + same[1], 3);
+}
+
+TYPED_TEST(Value, RightHandSidesMayBeListed) {
+  using T = TypeParam;
+  Matrix<T> A(2, 2);
+  A(0, 0) = T(4), A(1, 1) = T(16);
+  EXPECT_EQ(cholesky(A).solve({T(4), T(16)}), std::vector<T>(2, T(1)));
+  EXPECT_EQ(lu(A).solve({T(4), T(16)}), std::vector<T>(2, T(1)));
+  EXPECT_EQ(lu(A).solve({T(4), T(16)}, Op::Transpose), std::vector<T>(2, T(1)));
+}
+
 }  // namespace
 }  // namespace trifactor::test

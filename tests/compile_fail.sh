@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# What a caller may not write does not compile, and the compiler's words name the rule.
+# Usage: compile_fail.sh INCLUDE GENERATED CXX
+set -euo pipefail
+include=$1 generated=$2 cxx=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# A build with double alone.
+mkdir -p "$work/only_f64/trifactor"
+sed -E -e 's/(TRIFACTOR_HAS_(F32|C32|C64)) .*/\1 0/' -e 's/(TRIFACTOR_HAS_F64) .*/\1 1/' \
+  "$generated/trifactor/config.hpp" >"$work/only_f64/trifactor/config.hpp"
+
+# compile BODY: the body of a function that has a queue q, a matrix A, one that is const, C, and an array of ints.
+compile() {
+  cat >"$work/case.cpp" <<CODE
+#include <trifactor/trifactor.hpp>
+#include <complex>
+using namespace trifactor;
+void f(Queue& q, Matrix<double>& A, const Matrix<double>& C, int* ints) {
+  (void)q, (void)A, (void)C, (void)ints;
+  $1
+}
+CODE
+  "$cxx" -std=c++20 -Wall -Wextra -Werror -I"$work/only_f64" -I"$include" -fsyntax-only "$work/case.cpp" >"$work/words" 2>&1
+}
+# refused BODY WORDS: it does not compile, and the compiler says WORDS.
+refused() {
+  if compile "$1"; then echo "this compiles: $1"; exit 1; fi
+  grep -qF -- "$2" "$work/words" || { cat "$work/words"; echo "no \"$2\" in the words for: $1"; exit 1; }
+}
+taken() { compile "$1" || { cat "$work/words"; echo "this does not compile: $1"; exit 1; }; }
+
+taken 'cholesky(q, Uplo::Lower, A.view(), ints); lu(q, A.view(), ints, ints);'
+taken 'cholesky_solve(q, Uplo::Lower, C.view(), A.view()); lu_solve(q, Op::None, C.view(), ints, A.view());'
+taken 'double d; cholesky_log_det(q, Uplo::Lower, C.view(), &d); lu_det(q, C.view(), ints, &d, &d);'
+taken 'cholesky(C).solve({1., 2.}); lu(C).solve({1., 2.}, Op::Transpose); cholesky(C).solve(A); lu(C).solve({1, 2});'
+taken 'Matrix<double> B = C.clone(); Buffer<int> b = Buffer<int>(3).clone();'
+refused 'cholesky(q, Uplo::Lower, C.view(), ints);' WritableBatch
+refused 'cholesky_solve(q, Uplo::Lower, C.view(), C.view());' WritableBatch
+refused 'cholesky_factor_solve(q, Uplo::Lower, C.view(), C.view(), ints);' WritableBatch
+refused 'lu(q, C.view(), ints, ints);' WritableBatch
+refused 'lu_solve(q, Op::None, C.view(), ints, C.view());' WritableBatch
+refused 'Matrix<float> F(2, 2); cholesky(q, Uplo::Lower, F.view(), ints);' BuiltScalar
+refused 'Matrix<std::complex<double>> F(2, 2); lu(q, F.view(), ints, ints);' BuiltScalar
+refused 'cholesky(Matrix<float>(2, 2));' 'see TRIFACTOR_SCALARS'
+refused 'lu(Matrix<std::complex<float>>(2, 2));' 'see TRIFACTOR_SCALARS'
+refused 'SparseCholesky<float> F(q, nullptr);' 'see TRIFACTOR_SCALARS'
+refused 'Matrix<double> B = A;' deleted
+echo "all refused as they should be"
