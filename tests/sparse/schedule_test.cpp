@@ -57,7 +57,7 @@ TEST(Schedule, UpdateMatricesDoNotOverlapWhileTheyLive) {
       SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " threads=" << threads);
       const auto shared = analyze(A.stored(Stored::Lower).pattern());
       const Plan& plan = shared->data();
-      const Schedule schedule = sparse::make_schedule(plan, threads);
+      const Schedule schedule = sparse::make_schedule(plan, threads, {.branch_cost = 1000});  // a small tree is worth threads
       Memory memory(plan, schedule);
       // The threads side by side: each in turn takes one front, the worst that can happen to their regions.
       struct Worker {
