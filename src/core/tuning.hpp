@@ -85,6 +85,7 @@ struct SparseTuning {
   index_t team = 100000;      // host: entries of a front below which sharing a solve with it costs more than it gains
   // host: the time of a front in flops is its own, so much for each entry that is moved, and so much for the calls
   index_t entry_cost = 10, front_cost = 2000;
+  index_t task_cost = 1000000;  // host: what threads that share a front lose by waiting for each other, in flops
   index_t shared_speed = 75;  // host: percent of its speed that a thread has which works on one front together with others
   index_t branch_cost = 1000000;  // host: a tree below it is not worth waking threads for
   index_t most_updates = 80;  // host: percent of the factor that update matrices may take when threads work side by side

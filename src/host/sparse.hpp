@@ -13,23 +13,7 @@
 namespace trifactor::host {
 
 using core::Real;
-
-/// A front of m rows and w columns in tiles: rows and columns are cut every `edge` up to w and every `edge` from w on.
-struct Tiles {
-  index_t m, w, edge;
-  index_t across, down;  // tiles beside each other in the w columns, and below each other
-
-  Tiles(index_t m, index_t w, const core::SparseTuning&);
-  index_t begin(index_t i) const { return i < across ? i * edge : w + (i - across) * edge; }
-  index_t end(index_t i) const { return i < across ? core::min(w, (i + 1) * edge) : core::min(m, begin(i) + edge); }
-
-  // Tasks in the order in which they are taken: the columns of F are assembled, then its tiles are factored column by
-  // column, then come the tiles of the update matrix.
-  index_t tasks() const { return across + column_start(across) + (down - across) * (down - across + 1) / 2; }
-  index_t column_start(index_t j) const { return j * down - j * (j - 1) / 2; }
-  index_t assembly_task(index_t j) const { return j; }
-  index_t tile_task(index_t i, index_t j) const { return across + column_start(j) + i - j; }
-};
+using sparse::Tiles;
 
 /// What the threads of one factorization tell each other. Nodes are the branches and, after them, the fronts of the top.
 class Progress {

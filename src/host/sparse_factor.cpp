@@ -22,14 +22,6 @@ namespace {
 constexpr index_t no_failure = std::numeric_limits<index_t>::max();
 }
 
-Tiles::Tiles(index_t rows, index_t columns, const SparseTuning& tuning) : m(rows), w(columns) {
-  // Enough tiles for many threads, of whole registers, but large enough for BLAS.
-  const index_t wanted = ceil_div(ceil_div(m, tuning.tiles_down), 32) * 32;
-  edge = max(tuning.tile_least, min(tuning.tile_most, wanted));
-  across = ceil_div(w, edge);
-  down = across + ceil_div(m - w, edge);
-}
-
 Progress::Progress(const Plan& plan, const Schedule& schedule, const SparseTuning& tuning)
     : branches_(index_t(schedule.branches.size())), task_start_(1, 0), ticket_(0), failed_(no_failure) {
   if (schedule.threads == 1) return;

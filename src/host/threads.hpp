@@ -46,6 +46,12 @@ inline int team_for(int threads, double work) {
   return work < worth_waking * threads ? 1 : threads;
 }
 
+/// Threads of an operation that calls BLAS for `count` items of so many flops each: all of them, but one for a single item
+/// that is not worth waking the others inside BLAS.
+inline int blas_team(int threads, index_t count, double flops, double worth_a_team) {
+  return count == 1 && flops < worth_a_team ? 1 : threads;
+}
+
 /// f(b) for every item whose info is 0; work_each as in team_for. A ThreadScope is the caller's where f calls BLAS.
 template <class F>
 void for_items(int threads, index_t count, const int* info, double work_each, F f) {

@@ -10,6 +10,18 @@
 namespace trifactor::sparse {
 
 namespace {
+index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
+}  // namespace
+
+Tiles::Tiles(index_t rows, index_t columns, const core::SparseTuning& tuning) : m(rows), w(columns) {
+  // Enough tiles for many threads, of whole registers, but large enough for BLAS.
+  const index_t wanted = ceil_div(ceil_div(m, tuning.tiles_down), 32) * 32;
+  edge = std::max(tuning.tile_least, std::min(tuning.tile_most, wanted));
+  across = ceil_div(w, edge);
+  down = across + ceil_div(m - w, edge);
+}
+
+namespace {
 
 constexpr index_t none = -1;
 
@@ -48,6 +60,15 @@ double cost(const Plan& plan, index_t s, const core::SparseTuning& tuning) {
   return w * (m * m - w * m + w * w / 3) + double(tuning.entry_cost) * m * m + double(tuning.front_cost);
 }
 
+/// The time of a front that threads share: their part of it, and what lies on its critical path. For each tile column
+/// that is the factor of a diagonal tile, one tile below it and one update, which take edge^3 / 3, edge^3 and 2 edge^3.
+double shared_cost(const Plan& plan, index_t s, int threads, const core::SparseTuning& tuning) {
+  const Tiles tiles(plan.row_count(s), plan.col_count(s), tuning);
+  const double edge = double(std::min(tiles.edge, tiles.w));
+  const double speed = 1 + (threads - 1) * double(tuning.shared_speed) / 100;
+  return cost(plan, s, tuning) / speed + double(tiles.across) * 10 / 3 * edge * edge * edge + double(tuning.task_cost);
+}
+
 /// When the last of the threads is done, if each takes the costliest branch that is left.
 double time_of_branches(std::vector<double> costs, int threads) {
   std::sort(costs.begin(), costs.end(), std::greater<>());
@@ -80,7 +101,7 @@ std::vector<double> subtree_costs(const Plan& plan, const core::SparseTuning& tu
 /// shortest first.
 std::vector<Cut> cuts(const Plan& plan, const Relatives& tree, const std::vector<double>& total, int threads,
                       const core::SparseTuning& tuning) {
-  const double least_cost = double(tuning.branch_cost), shared_speed = double(tuning.shared_speed) / 100;
+  const double least_cost = double(tuning.branch_cost);
   std::vector<index_t> roots = tree.roots;
   double top = 0, whole = 0;
   for (const index_t s : roots) whole += total[s];
@@ -99,8 +120,7 @@ std::vector<Cut> cuts(const Plan& plan, const Relatives& tree, const std::vector
     const index_t s = roots[costliest];
     if (total[s] < least_cost) break;  // such branches are worth no further cut
     roots.erase(roots.begin() + costliest);
-    const double own = cost(plan, s, tuning);
-    top += own < least_cost ? own : own / (1 + (threads - 1) * shared_speed);
+    top += std::min(cost(plan, s, tuning), shared_cost(plan, s, threads, tuning));
     for (index_t c = tree.first_child[s]; c != none; c = tree.next_sibling[c]) roots.push_back(c);
   }
   std::stable_sort(all.begin(), all.end(), [](const Cut& a, const Cut& b) { return a.time < b.time; });

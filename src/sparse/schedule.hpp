@@ -5,6 +5,8 @@
 #include <core/tuning.hpp>
 #include <sparse/entries.hpp>
 
+#include <algorithm>
+
 namespace trifactor::sparse {
 
 /// A subtree: neighbouring fronts, since they are numbered in postorder.
@@ -15,6 +17,23 @@ struct Branch {
 /// Neighbouring rows below a front that are neighbours in its parent too.
 struct Run {
   int place, length;  // the first one's place among the rows of the parent
+};
+
+/// A front of m rows and w columns in tiles: rows and columns are cut every `edge` up to w and every `edge` from w on.
+struct Tiles {
+  index_t m, w, edge;
+  index_t across, down;  // tiles beside each other in the w columns, and below each other
+
+  Tiles(index_t m, index_t w, const core::SparseTuning&);
+  index_t begin(index_t i) const { return i < across ? i * edge : w + (i - across) * edge; }
+  index_t end(index_t i) const { return i < across ? std::min(w, (i + 1) * edge) : std::min(m, begin(i) + edge); }
+
+  // Tasks in the order in which they are taken: the columns of F are assembled, then its tiles are factored column by
+  // column, then come the tiles of the update matrix.
+  index_t tasks() const { return across + column_start(across) + (down - across) * (down - across + 1) / 2; }
+  index_t column_start(index_t j) const { return j * down - j * (j - 1) / 2; }
+  index_t assembly_task(index_t j) const { return j; }
+  index_t tile_task(index_t i, index_t j) const { return across + column_start(j) + i - j; }
 };
 
 /// Threads take the branches by ticket, the costliest first, and each works through its branch alone. Then they take the

@@ -100,6 +100,7 @@ constexpr Field sparse_fields[] = {
     number<&SparseTuning::team>("team", 0, entries),
     number<&SparseTuning::entry_cost>("entry_cost", 0, 1000000),
     number<&SparseTuning::front_cost>("front_cost", 0, flops),
+    number<&SparseTuning::task_cost>("task_cost", 0, flops),
     number<&SparseTuning::shared_speed>("shared_speed", 1, percent),
     number<&SparseTuning::branch_cost>("branch_cost", 0, flops),
     number<&SparseTuning::most_updates>("most_updates", 0, 10000),
