@@ -11,9 +11,30 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <dlfcn.h>
 
 namespace program {
 namespace {
+
+// Both libraries are loaded when a benchmark first asks for them: they take some 250 MB and 70 ms.
+
+/// A function of a library, by its name.
+void* function_of(const std::string& library, const char* name) {
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* function = handle ? dlsym(handle, name) : nullptr;
+  if (!function) throw trifactor::DeviceFault(fmt::format("{} cannot be loaded: {}", library, dlerror()));
+  return function;
+}
+
+#define NAME_OF(f) #f
+// Headers rename some functions by macros, which are expanded before the name is taken.
+#define FROM_LIBRARY(library, f)                                                                   \
+  ([] {                                                                                            \
+    static const auto function = reinterpret_cast<decltype(&f)>(function_of(library, NAME_OF(f))); \
+    return function;                                                                               \
+  }())
+#define CUBLAS(f) FROM_LIBRARY(fmt::format("libcublas.so.{}", CUBLAS_VER_MAJOR), f)
+#define CUSOLVER(f) FROM_LIBRARY(fmt::format("libcusolver.so.{}", CUSOLVER_VER_MAJOR), f)
 
 using trifactor::Buffer;
 
@@ -37,120 +58,123 @@ cublasFillMode_t fill_mode(Uplo uplo) { return uplo == Uplo::Lower ? CUBLAS_FILL
 
 cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, float** A, int* info,
                                int count) {
-  return cusolverDnSpotrfBatched(handle, fill, n, A, n, info, count);
+  return CUSOLVER(cusolverDnSpotrfBatched)(handle, fill, n, A, n, info, count);
 }
 cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double** A, int* info,
                                int count) {
-  return cusolverDnDpotrfBatched(handle, fill, n, A, n, info, count);
+  return CUSOLVER(cusolverDnDpotrfBatched)(handle, fill, n, A, n, info, count);
 }
 cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<float>** A,
                                int* info, int count) {
-  return cusolverDnCpotrfBatched(handle, fill, n, reinterpret_cast<cuComplex**>(A), n, info, count);
+  return CUSOLVER(cusolverDnCpotrfBatched)(handle, fill, n, reinterpret_cast<cuComplex**>(A), n, info, count);
 }
 cusolverStatus_t potrf_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>** A,
                                int* info, int count) {
-  return cusolverDnZpotrfBatched(handle, fill, n, reinterpret_cast<cuDoubleComplex**>(A), n, info, count);
+  return CUSOLVER(cusolverDnZpotrfBatched)(handle, fill, n, reinterpret_cast<cuDoubleComplex**>(A), n, info, count);
 }
 
 /// X := A^-1 X for one right-hand side, with the factors A
 cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, float** A, float** X, int* info,
                                int count) {
-  return cusolverDnSpotrsBatched(handle, fill, n, 1, A, n, X, n, info, count);
+  return CUSOLVER(cusolverDnSpotrsBatched)(handle, fill, n, 1, A, n, X, n, info, count);
 }
 cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double** A, double** X,
                                int* info, int count) {
-  return cusolverDnDpotrsBatched(handle, fill, n, 1, A, n, X, n, info, count);
+  return CUSOLVER(cusolverDnDpotrsBatched)(handle, fill, n, 1, A, n, X, n, info, count);
 }
 cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<float>** A,
                                std::complex<float>** X, int* info, int count) {
-  return cusolverDnCpotrsBatched(handle, fill, n, 1, reinterpret_cast<cuComplex**>(A), n,
-                                 reinterpret_cast<cuComplex**>(X), n, info, count);
+  return CUSOLVER(cusolverDnCpotrsBatched)(handle, fill, n, 1, reinterpret_cast<cuComplex**>(A), n,
+                                           reinterpret_cast<cuComplex**>(X), n, info, count);
 }
 cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>** A,
                                std::complex<double>** X, int* info, int count) {
-  return cusolverDnZpotrsBatched(handle, fill, n, 1, reinterpret_cast<cuDoubleComplex**>(A), n,
-                                 reinterpret_cast<cuDoubleComplex**>(X), n, info, count);
+  return CUSOLVER(cusolverDnZpotrsBatched)(handle, fill, n, 1, reinterpret_cast<cuDoubleComplex**>(A), n,
+                                           reinterpret_cast<cuDoubleComplex**>(X), n, info, count);
 }
 
 cublasStatus_t getrf_batched(cublasHandle_t handle, int n, float* const* A, int* pivots, int* info, int count) {
-  return cublasSgetrfBatched(handle, n, A, n, pivots, info, count);
+  return CUBLAS(cublasSgetrfBatched)(handle, n, A, n, pivots, info, count);
 }
 cublasStatus_t getrf_batched(cublasHandle_t handle, int n, double* const* A, int* pivots, int* info, int count) {
-  return cublasDgetrfBatched(handle, n, A, n, pivots, info, count);
+  return CUBLAS(cublasDgetrfBatched)(handle, n, A, n, pivots, info, count);
 }
 cublasStatus_t getrf_batched(cublasHandle_t handle, int n, std::complex<float>* const* A, int* pivots, int* info,
                              int count) {
-  return cublasCgetrfBatched(handle, n, reinterpret_cast<cuComplex* const*>(A), n, pivots, info, count);
+  return CUBLAS(cublasCgetrfBatched)(handle, n, reinterpret_cast<cuComplex* const*>(A), n, pivots, info, count);
 }
 cublasStatus_t getrf_batched(cublasHandle_t handle, int n, std::complex<double>* const* A, int* pivots, int* info,
                              int count) {
-  return cublasZgetrfBatched(handle, n, reinterpret_cast<cuDoubleComplex* const*>(A), n, pivots, info, count);
+  return CUBLAS(cublasZgetrfBatched)(handle, n, reinterpret_cast<cuDoubleComplex* const*>(A), n, pivots, info, count);
 }
 
 /// X := op(triangle of A)^-1 X
 cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
                             float* const* A, float* const* X, int count) {
   const float one = 1;
-  return cublasStrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A, m, X, m, count);
+  return CUBLAS(cublasStrsmBatched)(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A, m, X, m, count);
 }
 cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
                             double* const* A, double* const* X, int count) {
   const double one = 1;
-  return cublasDtrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A, m, X, m, count);
+  return CUBLAS(cublasDtrsmBatched)(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A, m, X, m, count);
 }
 cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
                             std::complex<float>* const* A, std::complex<float>* const* X, int count) {
   const cuComplex one{1, 0};
-  return cublasCtrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one,
-                            reinterpret_cast<cuComplex* const*>(A), m, reinterpret_cast<cuComplex* const*>(X), m,
-                            count);
+  return CUBLAS(cublasCtrsmBatched)(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one,
+                                    reinterpret_cast<cuComplex* const*>(A), m, reinterpret_cast<cuComplex* const*>(X),
+                                    m, count);
 }
 cublasStatus_t trsm_batched(cublasHandle_t h, cublasFillMode_t fill, cublasOperation_t op, int m, int n,
                             std::complex<double>* const* A, std::complex<double>* const* X, int count) {
   const cuDoubleComplex one{1, 0};
-  return cublasZtrsmBatched(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one,
-                            reinterpret_cast<cuDoubleComplex* const*>(A), m,
-                            reinterpret_cast<cuDoubleComplex* const*>(X), m, count);
+  return CUBLAS(cublasZtrsmBatched)(h, CUBLAS_SIDE_LEFT, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one,
+                                    reinterpret_cast<cuDoubleComplex* const*>(A), m,
+                                    reinterpret_cast<cuDoubleComplex* const*>(X), m, count);
 }
 
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const float*) {
   int size = 0;
-  require(cusolverDnSpotri_bufferSize(handle, fill, n, static_cast<float*>(nullptr), n, &size), "potri_bufferSize");
+  require(CUSOLVER(cusolverDnSpotri_bufferSize)(handle, fill, n, static_cast<float*>(nullptr), n, &size),
+          "potri_bufferSize");
   return size;
 }
 cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, float* A, float* work, int size,
                        int* info) {
-  return cusolverDnSpotri(handle, fill, n, A, n, work, size, info);
+  return CUSOLVER(cusolverDnSpotri)(handle, fill, n, A, n, work, size, info);
 }
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const double*) {
   int size = 0;
-  require(cusolverDnDpotri_bufferSize(handle, fill, n, static_cast<double*>(nullptr), n, &size), "potri_bufferSize");
+  require(CUSOLVER(cusolverDnDpotri_bufferSize)(handle, fill, n, static_cast<double*>(nullptr), n, &size),
+          "potri_bufferSize");
   return size;
 }
 cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, double* A, double* work, int size,
                        int* info) {
-  return cusolverDnDpotri(handle, fill, n, A, n, work, size, info);
+  return CUSOLVER(cusolverDnDpotri)(handle, fill, n, A, n, work, size, info);
 }
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const std::complex<float>*) {
   int size = 0;
-  require(cusolverDnCpotri_bufferSize(handle, fill, n, static_cast<cuComplex*>(nullptr), n, &size), "potri_bufferSize");
+  require(CUSOLVER(cusolverDnCpotri_bufferSize)(handle, fill, n, static_cast<cuComplex*>(nullptr), n, &size),
+          "potri_bufferSize");
   return size;
 }
 cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<float>* A,
                        std::complex<float>* work, int size, int* info) {
-  return cusolverDnCpotri(handle, fill, n, reinterpret_cast<cuComplex*>(A), n, reinterpret_cast<cuComplex*>(work), size,
-                          info);
+  return CUSOLVER(cusolverDnCpotri)(handle, fill, n, reinterpret_cast<cuComplex*>(A), n,
+                                    reinterpret_cast<cuComplex*>(work), size, info);
 }
 int potri_work_size(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, const std::complex<double>*) {
   int size = 0;
-  require(cusolverDnZpotri_bufferSize(handle, fill, n, static_cast<cuDoubleComplex*>(nullptr), n, &size),
+  require(CUSOLVER(cusolverDnZpotri_bufferSize)(handle, fill, n, static_cast<cuDoubleComplex*>(nullptr), n, &size),
           "potri_bufferSize");
   return size;
 }
 cusolverStatus_t potri(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, std::complex<double>* A,
                        std::complex<double>* work, int size, int* info) {
-  return cusolverDnZpotri(handle, fill, n, reinterpret_cast<cuDoubleComplex*>(A), n,
-                          reinterpret_cast<cuDoubleComplex*>(work), size, info);
+  return CUSOLVER(cusolverDnZpotri)(handle, fill, n, reinterpret_cast<cuDoubleComplex*>(A), n,
+                                    reinterpret_cast<cuDoubleComplex*>(work), size, info);
 }
 
 template <Scalar T>
@@ -163,15 +187,15 @@ class CusolverPeer final : public Peer<T> {
   using typename Peer<T>::FreshItems;
 
   explicit CusolverPeer(Queue& queue) : queue_(queue), info_(queue, 1) {
-    require(cusolverDnCreate(&handle_), "cusolverDnCreate");
-    require(cusolverDnCreateParams(&parameters_), "cusolverDnCreateParams");
-    require(cusolverDnSetStream(handle_, static_cast<cudaStream_t>(queue.stream())), "cusolverDnSetStream");
+    require(CUSOLVER(cusolverDnCreate)(&handle_), "cusolverDnCreate");
+    require(CUSOLVER(cusolverDnCreateParams)(&parameters_), "cusolverDnCreateParams");
+    require(CUSOLVER(cusolverDnSetStream)(handle_, static_cast<cudaStream_t>(queue.stream())), "cusolverDnSetStream");
     info_.fill_zero();
   }
   ~CusolverPeer() override {
-    if (blas_) cublasDestroy(blas_);
-    if (parameters_) cusolverDnDestroyParams(parameters_);
-    if (handle_) cusolverDnDestroy(handle_);
+    if (blas_) CUBLAS(cublasDestroy)(blas_);
+    if (parameters_) CUSOLVER(cusolverDnDestroyParams)(parameters_);
+    if (handle_) CUSOLVER(cusolverDnDestroy)(handle_);
   }
 
   const char* name() const override { return name_; }
@@ -180,43 +204,45 @@ class CusolverPeer final : public Peer<T> {
   OnMatrix cholesky(Uplo uplo, index_t n) override {
     const cublasFillMode_t fill = fill_mode(uplo);
     std::size_t device_bytes = 0, host_bytes = 0;
-    require(
-        cusolverDnXpotrf_bufferSize(handle_, parameters_, fill, n, type, nullptr, n, type, &device_bytes, &host_bytes),
-        "Xpotrf_bufferSize");
+    require(CUSOLVER(cusolverDnXpotrf_bufferSize)(handle_, parameters_, fill, n, type, nullptr, n, type, &device_bytes,
+                                                  &host_bytes),
+            "Xpotrf_bufferSize");
     make_workspace(device_bytes, host_bytes);
     return [this, fill](MatrixView<T> A) {
-      require(cusolverDnXpotrf(handle_, parameters_, fill, A.rows, type, A.data, A.ld, type, on_device_.data(),
-                               std::size_t(on_device_.size()), on_host_.data(), on_host_.size(), info_.data()),
-              "Xpotrf");
+      require(
+          CUSOLVER(cusolverDnXpotrf)(handle_, parameters_, fill, A.rows, type, A.data, A.ld, type, on_device_.data(),
+                                     std::size_t(on_device_.size()), on_host_.data(), on_host_.size(), info_.data()),
+          "Xpotrf");
     };
   }
 
   OnMatrix lu(index_t n) override {
     std::size_t device_bytes = 0, host_bytes = 0;
-    require(cusolverDnXgetrf_bufferSize(handle_, parameters_, n, n, type, nullptr, n, type, &device_bytes, &host_bytes),
+    require(CUSOLVER(cusolverDnXgetrf_bufferSize)(handle_, parameters_, n, n, type, nullptr, n, type, &device_bytes,
+                                                  &host_bytes),
             "Xgetrf_bufferSize");
     make_workspace(device_bytes, host_bytes);
     pivots_ = Buffer<std::int64_t>(queue_, n);
     return [this](MatrixView<T> A) {
-      require(cusolverDnXgetrf(handle_, parameters_, A.rows, A.cols, type, A.data, A.ld, pivots_.data(), type,
-                               on_device_.data(), std::size_t(on_device_.size()), on_host_.data(), on_host_.size(),
-                               info_.data()),
+      require(CUSOLVER(cusolverDnXgetrf)(handle_, parameters_, A.rows, A.cols, type, A.data, A.ld, pivots_.data(), type,
+                                         on_device_.data(), std::size_t(on_device_.size()), on_host_.data(),
+                                         on_host_.size(), info_.data()),
               "Xgetrf");
     };
   }
 
   OnSides cholesky_solve(Uplo uplo, index_t, index_t) override {
     return [this, fill = fill_mode(uplo)](MatrixView<T> L, MatrixView<T> X) {
-      require(cusolverDnXpotrs(handle_, parameters_, fill, L.rows, X.cols, type, L.data, L.ld, type, X.data, X.ld,
-                               info_.data()),
+      require(CUSOLVER(cusolverDnXpotrs)(handle_, parameters_, fill, L.rows, X.cols, type, L.data, L.ld, type, X.data,
+                                         X.ld, info_.data()),
               "Xpotrs");
     };
   }
 
   OnSides lu_solve(index_t, index_t) override {
     return [this](MatrixView<T> LU, MatrixView<T> X) {
-      require(cusolverDnXgetrs(handle_, parameters_, CUBLAS_OP_N, LU.rows, X.cols, type, LU.data, LU.ld, pivots_.data(),
-                               type, X.data, X.ld, info_.data()),
+      require(CUSOLVER(cusolverDnXgetrs)(handle_, parameters_, CUBLAS_OP_N, LU.rows, X.cols, type, LU.data, LU.ld,
+                                         pivots_.data(), type, X.data, X.ld, info_.data()),
               "Xgetrs");
     };
   }
@@ -281,8 +307,8 @@ class CusolverPeer final : public Peer<T> {
   static constexpr cudaDataType type = data_type<T>;
 
   void open_blas() {
-    if (!blas_) require(cublasCreate(&blas_), "cublasCreate");
-    require(cublasSetStream(blas_, static_cast<cudaStream_t>(queue_.stream())), "cublasSetStream");
+    if (!blas_) require(CUBLAS(cublasCreate)(&blas_), "cublasCreate");
+    require(CUBLAS(cublasSetStream)(blas_, static_cast<cudaStream_t>(queue_.stream())), "cublasSetStream");
   }
 
   void make_workspace(std::size_t device_bytes, std::size_t host_bytes) {

@@ -176,21 +176,21 @@ void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
   check(cudaMemset(flags_, 0, flag_count * sizeof(int)), "cudaMemset");
   check(cudaStreamSynchronize(cudaStreamLegacy), "cudaStreamSynchronize");  // other streams do not wait for that one
   cublasHandle_t h = nullptr;
-  check(cublasCreate(&h), "cublasCreate");
+  check(CUBLAS(cublasCreate)(&h), "cublasCreate");
   blas_ = h;
   use_stream(stream_);
 }
 
 void CudaEngine::use_stream(void* stream) {
   stream_ = stream;
-  check(cublasSetStream(as_blas(blas_), as_stream(stream)), "cublasSetStream");
-  check(cublasSetWorkspace(as_blas(blas_), blas_workspace_, blas_workspace_bytes),
+  check(CUBLAS(cublasSetStream)(as_blas(blas_), as_stream(stream)), "cublasSetStream");
+  check(CUBLAS(cublasSetWorkspace)(as_blas(blas_), blas_workspace_, blas_workspace_bytes),
         "cublasSetWorkspace");  // setting the stream resets it
 }
 
 void CudaEngine::close_lane() noexcept {
   if (recorder_) cudaStreamDestroy(as_stream(recorder_));
-  if (blas_) cublasDestroy(as_blas(blas_));
+  if (blas_) CUBLAS(cublasDestroy)(as_blas(blas_));
   if (blas_workspace_) cudaFree(blas_workspace_);
   if (flags_) cudaFree(flags_);
   if (event_) cudaEventDestroy(as_event(event_));

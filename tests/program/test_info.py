@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
@@ -107,6 +108,12 @@ class Demo(ProgramTest):
 
 
 class CommandLine(ProgramTest):
+    def test_starts_without_the_libraries_of_cuda(self):
+        """cuBLAS and cuSOLVER are loaded when a GPU is first used: they take 200 MB."""
+        needed = subprocess.run(["ldd", program.PROGRAM], capture_output=True, text=True, check=True).stdout
+        self.assertIn("libtrifactor", needed)
+        self.assertNotRegex(needed, "libcublas|libcusolver")
+
     def test_version(self):
         info = program.info()
         self.assertEqual(self.succeed("--version"), "trifactor %s (%s)\n" % (info["version"], info["commit"]))
