@@ -23,6 +23,7 @@ ALLOWED = {
     "tests/sparse": ["include", "tests", "src/core", "src/sparse"],
     "tests/tuning": ["include", "tests", "src/core", "src/tuning"],
     "tests/meter": ["include", "tests", "src/core", "src/meter"],
+    "tests/fuzz": ["include", "tests", "src/core", "src/tuning", "tools"],
     "tools": ["include"],
     "bench": ["include"],
     "python": ["include"],
