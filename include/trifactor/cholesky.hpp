@@ -79,6 +79,9 @@ class TRIFACTOR_API CholeskyFactor {
   std::vector<T> solve(std::initializer_list<T> b) const { return solve(std::vector<T>(b)); }
   real_t<T> log_det() const;
   Matrix<T> inverse() const;
+  /// An estimate of 1 / (|A| |A^-1|), one-norms: 1 at best, and solutions lose about -log10 of it of their digits. Never below the
+  /// true value but for rounding, and seldom above three times it. A few solves with one right-hand side; 0 where they overflow.
+  real_t<T> rcond() const;
   /// The factor itself, with zeros in the other triangle.
   Matrix<T> factor() const;
   Uplo uplo() const noexcept;

@@ -81,6 +81,8 @@ class TRIFACTOR_API LuFactor {
   std::vector<T> solve(const std::vector<T>& b, Op = Op::None) const;
   std::vector<T> solve(std::initializer_list<T> b, Op op = Op::None) const { return solve(std::vector<T>(b), op); }
   Matrix<T> inverse() const;
+  /// The estimate of CholeskyFactor::rcond; 0 for a singular matrix and one with NaN. Throws InvalidArgument when A is not square.
+  real_t<T> rcond() const;
   Determinant<T> det() const;
   /// L below the diagonal (ones not stored), U on and above it.
   Matrix<T> factors() const;

@@ -204,7 +204,8 @@ struct SparseMemory {
   std::size_t lists = 0;    // of the plan, as the numeric phases read them
   std::size_t vectors = 0;  // for one right-hand side; more of them take more
   std::size_t scratch = 0;  // of the queue, which all its calls share
-  std::size_t total() const { return factor + updates + lists + vectors + scratch; }
+  std::size_t values = 0;   // a copy of those that were factored, for rcond
+  std::size_t total() const { return factor + updates + lists + vectors + scratch + values; }
 };
 
 /// A Cholesky factorization of matrices with the pattern of one plan. All memory is allocated by the constructor; factor
@@ -240,6 +241,9 @@ class TRIFACTOR_API SparseCholesky {
   /// values are those of the last factorization, or those of a nearby matrix: B := A^-1 B for the matrix given here.
   Refinement<T> solve_refined(std::span<const T> values, MatrixView<T> B) const;
 
+  /// An estimate of 1 / (|A + shift I| |(A + shift I)^-1|), one-norms: see CholeskyFactor::rcond. Complete on return; throws
+  /// as solve does. The object keeps a copy of the values for it.
+  real_t<T> rcond() const;
   /// log det (A + shift I).
   real_t<T> log_det() const;
   /// The diagonal of L: entry j belongs to column permutation()[j] of A.

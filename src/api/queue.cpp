@@ -103,17 +103,21 @@ void copy_columns(Queue& from, const void* source, std::size_t source_ld, [[mayb
     std::memcpy(static_cast<char*>(target) + j * target_ld, static_cast<const char*>(source) + j * source_ld, rows);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-void api::copy(QueueState& state, const void* source, void* target, std::size_t bytes) {
+void api::enqueue_copy(QueueState& state, const void* source, void* target, std::size_t bytes) {
   if (bytes == 0) return;
 #if TRIFACTOR_HAS_CUDA
-  if (state.cuda) {
-    state.cuda->copy_columns(source, bytes, target, bytes, bytes, 1);
-    return state.cuda->sync();
-  }
+  if (state.cuda) return state.cuda->copy_columns(source, bytes, target, bytes, bytes, 1);
 #else
   (void)state;
 #endif
   std::memcpy(target, source, bytes);
+}
+
+void api::copy(QueueState& state, const void* source, void* target, std::size_t bytes) {
+  enqueue_copy(state, source, target, bytes);
+#if TRIFACTOR_HAS_CUDA
+  if (state.cuda && bytes > 0) state.cuda->sync();
+#endif
 }
 
 namespace detail {

@@ -66,6 +66,8 @@ std::size_t plan(const Queue& q, F&& f) {
 /// Copies bytes between the queue's memory and the host's, or within the queue's, after all its earlier work; complete on
 /// return.
 void copy(detail::QueueState&, const void* source, void* target, std::size_t bytes);
+/// The same within the queue's memory, but only enqueued.
+void enqueue_copy(detail::QueueState&, const void* source, void* target, std::size_t bytes);
 
 /// The host's processor as tuning rows name it: "x86_64", "aarch64".
 std::string_view host_architecture();

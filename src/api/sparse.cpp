@@ -1,6 +1,8 @@
 // SparseCholesky: checks around the numeric phases, and what is told about the factor.
 #include <api/check.hpp>
 #include <api/sparse_numeric.hpp>
+#include <core/condition.hpp>
+#include <sparse/norm.hpp>
 #include <tuning/rows.hpp>
 
 namespace trifactor {
@@ -24,6 +26,12 @@ std::shared_ptr<const SparsePlan> checked_plan(std::shared_ptr<const SparsePlan>
   return plan;
 }
 
+template <class T>
+SparseMemory with_values(SparseMemory memory, const Plan& plan) {
+  memory.values = plan.target.size() * sizeof(T);
+  return memory;
+}
+
 }  // namespace
 
 template <Scalar T>
@@ -36,12 +44,14 @@ struct SparseCholesky<T>::State {
         plan(shared->data()),
         numeric(make_numeric<I>(q, plan, options)) {
     numeric->allocate();
+    values = Buffer<I>(queue, index_t(plan.target.size()));
   }
 
   const std::shared_ptr<detail::QueueState> queue;
   const std::shared_ptr<const SparsePlan> shared;
   const Plan& plan;
   const std::unique_ptr<SparseNumeric<I>> numeric;
+  Buffer<I> values;  // of the last factorization
   index_t info = -1;
   real_t<T> shift = 0;
 };
@@ -85,7 +95,7 @@ SparseCholesky<T>::~SparseCholesky() = default;
 
 template <Scalar T>
 SparseMemory SparseCholesky<T>::memory(Queue& q, const SparsePlan& plan, const SparseOptions& options) try {
-  return make_numeric<inner_t<T>>(q, plan.data(), options)->memory();
+  return with_values<T>(make_numeric<inner_t<T>>(q, plan.data(), options)->memory(), plan.data());
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -93,6 +103,7 @@ index_t SparseCholesky<T>::try_factor(std::span<const T> values, real_t<T> shift
   State& state = *state_;
   const auto* inner = checked("SparseCholesky::factor", state, values);
   state.info = -1, state.shift = shift;
+  enqueue_copy(*state.queue, inner, state.values.data(), values.size_bytes());
   const index_t failed = state.numeric->factor(inner, shift);
   return state.info = failed < 0 ? 0 : state.plan.permutation[failed] + 1;
 } TRIFACTOR_CATCH_BAD_ALLOC
@@ -146,6 +157,26 @@ Refinement<T> SparseCholesky<T>::solve_refined(std::span<const T> values, Matrix
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
+real_t<T> SparseCholesky<T>::rcond() const try {
+  using I = inner_t<T>;
+  State& state = *state_;
+  check_factored("SparseCholesky::rcond", state);
+  const index_t n = state.plan.n;
+  if (n == 0) return 1;
+  const bool on_host = detail::on_host(*state.queue);
+  Buffer<I> copied(on_host ? 0 : state.values.size()), x(n), sign(n), X(state.queue, n);
+  copy(*state.queue, state.values.data(), copied.data(), std::size_t(copied.size()) * sizeof(I));
+  const std::size_t bytes = std::size_t(n) * sizeof(I);
+  const auto solve = [&](I* b) {
+    copy(*state.queue, b, X.data(), bytes);
+    state.numeric->solve({X.data(), n, 1, n}, SparsePart::All);
+    copy(*state.queue, X.data(), b, bytes);
+  };
+  const double norm = sparse::norm1<I>(state.plan, (on_host ? state.values : copied).data(), state.shift);
+  return real_t<T>(core::reciprocal_condition(norm, core::inverse_norm1(n, x.data(), sign.data(), solve, solve)));
+} TRIFACTOR_CATCH_BAD_ALLOC
+
+template <Scalar T>
 real_t<T> SparseCholesky<T>::log_det() const try {
   check_factored("SparseCholesky::log_det", *state_);
   double sum = 0;
@@ -192,7 +223,7 @@ const SparsePlan& SparseCholesky<T>::plan() const noexcept {
 
 template <Scalar T>
 SparseMemory SparseCholesky<T>::memory() const try {
-  return state_->numeric->memory();
+  return with_values<T>(state_->numeric->memory(), state_->plan);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE(T) template class TRIFACTOR_API SparseCholesky<core::ScalarTraits<T>::Public>;

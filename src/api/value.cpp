@@ -1,6 +1,7 @@
 // The value forms: host matrices in and out, exceptions. They choose the device, then call the expert forms.
 #include <api/check.hpp>
 #include <api/queue_state.hpp>
+#include <core/condition.hpp>
 #include <trifactor/cholesky.hpp>
 #include <trifactor/info.hpp>
 #include <trifactor/lu.hpp>
@@ -14,6 +15,7 @@ namespace {
 
 using api::fail;
 using api::inner_t;
+using api::on_engine;
 
 /// CUDA queues that no factor holds. Making one costs far more than a small solve, so they are kept; the list outlives
 /// every static object, since the driver may be gone by then.
@@ -96,9 +98,40 @@ struct OnDevice {
   }
   Matrix<T> from_host(MatrixView<const T> A) { return copied(host, A, *lease); }
 
+  /// Enqueues the norms of the columns of A, which the factorization is about to replace.
+  void take_norms(core::NormOf of) {
+    norms = Buffer<double>(*lease, matrix.cols());
+    const MatrixView<const T> A = std::as_const(matrix).view();
+    on_engine(*lease, [&](auto& e) { e.column_norms(api::items("rcond", "A", A), of, norms.data()); });
+  }
+  /// 1 / (|A| |A^-1|): solve(X, adjoint) is X := A^-1 X or A^-H X for one column in the queue's memory.
+  template <class Solve>
+  real_t<T> rcond(Solve solve) {
+    const index_t n = matrix.rows();
+    if (n == 0) return 1;
+    Buffer<double> sums(n);
+    copy(*lease, static_cast<const double*>(norms.data()), host, sums.data(), n);
+    double norm = 0;
+    for (index_t j = 0; j < n; ++j)
+      if (!(sums[j] <= norm)) norm = sums[j];  // a NaN stays
+    Buffer<inner_t<T>> x(n), sign(n);
+    Matrix<T> X(*lease, n, 1);
+    const auto solver = [&](bool adjoint) {
+      return [&, adjoint](inner_t<T>* b) {
+        T* const column = reinterpret_cast<T*>(b);
+        copy(host, static_cast<const T*>(column), *lease, X.data(), n);
+        solve(X.view(), adjoint);
+        copy(*lease, static_cast<const T*>(X.data()), host, column, n);
+      };
+    };
+    return real_t<T>(
+        core::reciprocal_condition(norm, core::inverse_norm1(n, x.data(), sign.data(), solver(false), solver(true))));
+  }
+
   Queue host;
   Lease lease;
   Matrix<T> matrix;
+  Buffer<double> norms;
 };
 
 template <class T>
@@ -129,6 +162,7 @@ CholeskyFactor<T>::CholeskyFactor(MatrixView<const T> A, const CholeskyValueOpti
   state_ = std::make_unique<State>(A, o);
   Queue& q = *state_->lease;
   Buffer<int> info(q, 1);
+  state_->take_norms(o.uplo == Uplo::Lower ? core::NormOf::HermitianLower : core::NormOf::HermitianUpper);
   trifactor::cholesky(q, o.uplo, state_->matrix.view(), info.data(), o.options);
   if (const int k = fetched(q, info); k != 0) throw NotPositiveDefinite(k);
 } TRIFACTOR_CATCH_BAD_ALLOC
@@ -180,6 +214,13 @@ Matrix<T> CholeskyFactor<T>::inverse() const try {
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
+real_t<T> CholeskyFactor<T>::rcond() const try {
+  State& state = *state_;
+  return state.rcond(
+      [&](MatrixView<T> X, bool) { cholesky_solve(*state.lease, state.uplo, std::as_const(state.matrix).view(), X); });
+} TRIFACTOR_CATCH_BAD_ALLOC
+
+template <Scalar T>
 Matrix<T> CholeskyFactor<T>::factor() const try {
   auto L = state_->to_host(state_->matrix);
   for (index_t j = 0; j < L.cols(); ++j) {
@@ -194,13 +235,16 @@ struct LuFactor<T>::State : OnDevice<T> {
   State(MatrixView<const T> A, const LuValueOptions& o)
       : OnDevice<T>("lu", A, o.options.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device),
         pivots(*this->lease, std::min(A.rows, A.cols)) {}
-  /// The order of A, for calls that need it square and regular.
-  index_t regular_order(const char* call) {
+  void check_square(const char* call) {
     const auto& A = this->matrix;
     if (A.rows() != A.cols())
       fail(call, "A is " + std::to_string(A.rows()) + " x " + std::to_string(A.cols()) + " but must be square");
+  }
+  /// The order of A, for calls that need it square and regular.
+  index_t regular_order(const char* call) {
+    check_square(call);
     if (zero_pivot != 0) throw Singular(zero_pivot);
-    return A.rows();
+    return this->matrix.rows();
   }
   Buffer<int> pivots;
   index_t zero_pivot = 0;
@@ -210,6 +254,7 @@ template <Scalar T>
 LuFactor<T>::LuFactor(MatrixView<const T> A, const LuValueOptions& o) try : state_(std::make_unique<State>(A, o)) {
   Queue& q = *state_->lease;
   Buffer<int> info(q, 1);
+  if (A.rows == A.cols) state_->take_norms(core::NormOf::General);
   trifactor::lu(q, state_->matrix.view(), state_->pivots.data(), info.data(), o.options);
   state_->zero_pivot = fetched(q, info);
 } TRIFACTOR_CATCH_BAD_ALLOC
@@ -251,6 +296,17 @@ Matrix<T> LuFactor<T>::inverse() const try {
   Matrix<T> X(q, n, n);
   lu_inverse(q, state_->matrix.view(), state_->pivots.data(), X.view());
   return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
+} TRIFACTOR_CATCH_BAD_ALLOC
+
+template <Scalar T>
+real_t<T> LuFactor<T>::rcond() const try {
+  State& state = *state_;
+  state.check_square("LuFactor::rcond");
+  if (state.zero_pivot != 0) return 0;
+  return state.rcond([&](MatrixView<T> X, bool adjoint) {
+    lu_solve(*state.lease, adjoint ? Op::ConjTranspose : Op::None, std::as_const(state.matrix).view(),
+             state.pivots.data(), X);
+  });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>

@@ -28,6 +28,9 @@ struct Shape {
 };
 inline constexpr Shape lower{true, false}, upper{false, false}, unit_lower{true, true}, unit_upper{false, true};
 
+/// Which entries of a matrix its norm is taken from: all, or one triangle of a hermitian one, which stands for both.
+enum class NormOf { General, HermitianLower, HermitianUpper };
+
 /// Inverses of the diagonal blocks of a triangle, of each item `size` entries, and where a solve with them begins.
 template <class T>
 struct Inverses {
@@ -70,7 +73,7 @@ template <class E, class T>
 concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, Shape shape, int* info, const int* read_info,
                              Pivots<int> pivots, Pivots<const int> read_pivots, index_t k, Real<T>* real_out, T* out, const T* read_out,
                              const CholeskyTuning& cholesky_tuning, const LuTuning& lu_tuning, const SolveTuning& solve_tuning,
-                             Real<T> shift, double* shifts, bool flag, const Inverses<T>& inverses, const Remaining<T>& rest) {
+                             Real<T> shift, double* shifts, NormOf norm_of, bool flag, const Inverses<T>& inverses, const Remaining<T>& rest) {
   // Scratch memory. While arena().planning(), operations take what they need and do nothing else.
   { e.arena() } -> std::same_as<Arena&>;
 
@@ -159,6 +162,10 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // A := I;  and the strict upper triangle := the conjugate of the lower one.
   e.set_identity(A, read_info);
   e.mirror_lower(A, read_info);
+
+  // norms[j] = the sum of the moduli in column j of one matrix that is not flipped; of a hermitian one the imaginary parts on
+  // the diagonal do not count: column_norms(A, of, norms).
+  e.column_norms(C, norm_of, shifts);
 
   // Another try for items whose Cholesky factorization failed (info > 0). keep_lower(A, kept, shifts) copies the lower
   // triangles, lower_size(A) entries for each item, and clears the shifts. shift_failed(A, kept, shift, info, retry, shifts)

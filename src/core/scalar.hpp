@@ -101,6 +101,11 @@ TF_HD float abs1(float a) { return a < 0 ? -a : a; }
 TF_HD double abs1(double a) { return a < 0 ? -a : a; }
 template <class R> TF_HD R abs1(Complex<R> a) { return abs1(a.re) + abs1(a.im); }
 
+/// |a| in double, which overflows only where the result does.
+TF_HD double modulus(float a) { return a < 0 ? -double(a) : double(a); }
+TF_HD double modulus(double a) { return a < 0 ? -a : a; }
+template <class R> TF_HD double modulus(Complex<R> a) { return ::hypot(double(a.re), double(a.im)); }
+
 /// A number as phase * exp(log_modulus); the phase of 0 is 0.
 template <class T> struct PolarLog { T phase; Real<T> log_modulus; };
 template <class R> TF_HD PolarLog<R> polar_log(R a) { return {a > 0 ? R(1) : a < 0 ? R(-1) : a == 0 ? R(0) : a, std::log(abs1(a))}; }

@@ -414,6 +414,10 @@ void CudaEngine::mirror_lower(Items<T> A, const int* info) {
   if (!arena().planning()) launch_mirror_lower(stream_, A, info);
 }
 template <class T>
+void CudaEngine::column_norms(Items<const T> A, NormOf of, double* norms) {
+  if (!arena().planning() && A.cols > 0) launch_column_norms(stream_, A, of, norms);
+}
+template <class T>
 void CudaEngine::keep_lower(Items<const T> A, T* kept, double* shifts) {
   if (!arena().planning()) launch_keep_lower(stream_, A, kept, shifts);
 }
@@ -480,6 +484,7 @@ void CudaEngine::download_wait() {
   template void CudaEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);             \
   template void CudaEngine::set_identity<T>(Items<T>, const int*);                                  \
   template void CudaEngine::mirror_lower<T>(Items<T>, const int*);                                  \
+  template void CudaEngine::column_norms<T>(Items<const T>, NormOf, double*);                       \
   template void CudaEngine::keep_lower<T>(Items<const T>, T*, double*);                             \
   template void CudaEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*); \
   template void CudaEngine::keep<T>(Items<T>, const int*, T*);                                      \

@@ -183,6 +183,8 @@ void launch_set_identity(void* stream, Items<T> A, const int* info);
 template <class T>
 void launch_mirror_lower(void* stream, Items<T> A, const int* info);
 template <class T>
+void launch_column_norms(void* stream, Items<const T> A, NormOf of, double* norms);
+template <class T>
 void launch_keep_lower(void* stream, Items<const T> A, T* kept, double* shifts);
 template <class T>
 void launch_shift_failed(void* stream, Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry,

@@ -122,6 +122,8 @@ class HostEngine {
   template <class T>
   void mirror_lower(Items<T> A, const int* info);
   template <class T>
+  void column_norms(Items<const T> A, NormOf of, double* norms);
+  template <class T>
   void keep_lower(Items<const T> A, T* kept, double* shifts);
   template <class T>
   void shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts);

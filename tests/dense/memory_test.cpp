@@ -154,6 +154,8 @@ TYPED_TEST(Memory, ValueFormsSurviveEveryFailedAllocation) {
       {"cholesky, solve", [&] { cholesky(A.view(), {.device = device}).solve(B.view()); }},
       {"cholesky, inverse", [&] { cholesky(A.view(), {.device = device}).inverse(); }},
       {"cholesky, factor", [&] { cholesky(A.view(), {.device = device}).factor(); }},
+      {"cholesky, rcond", [&] { cholesky(A.view(), {.device = device}).rcond(); }},
+      {"lu, rcond", [&] { lu(A.view(), {.device = device}).rcond(); }},
       {"cholesky, log_det", [&] { cholesky(A.view(), {.device = device}).log_det(); }},
       {"lu", [&] { lu(A.view(), {.device = device}); }},
       {"lu, solve", [&] { lu(A.view(), {.device = device}).solve(B.view(), Op::Transpose); }},

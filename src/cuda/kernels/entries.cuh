@@ -118,6 +118,39 @@ void launch_mirror_lower(void* stream, Items<T> A, const int* info) {
   launch(stream, mirror_lower_kernel<T>, grid, 256, 0, A, info);
 }
 
+/// A block for each 32 columns. What a hermitian matrix has on the other side of its diagonal are rows of the triangle
+/// that is given: lanes take neighbouring rows of one column. Sums are added in the same order in every run.
+template <class T>
+__global__ void __launch_bounds__(entry_threads) column_norms_kernel(Items<const T> A, NormOf of, double* norms) {
+  constexpr int edge = 32, warps = entry_threads / 32;
+  __shared__ double in_rows[warps][edge];
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  const Tile<const T> a = A.item(0);
+  const bool general = of == NormOf::General, lower = of == NormOf::HermitianLower;
+  for (index_t j0 = index_t(blockIdx.x) * edge; j0 < a.cols; j0 += index_t(gridDim.x) * edge) {
+    const index_t j1 = min(a.cols, j0 + edge), row = j0 + lane;
+    double sum = 0;
+    if (!general && row < j1)
+      for (index_t k = (lower ? 0 : j0 + 1) + warp; k < (lower ? j1 : a.cols); k += warps)
+        if (lower ? k < row : k > row) sum += modulus(a(row, k));
+    in_rows[warp][lane] = sum;
+    __syncthreads();  // the sums of all warps are there
+    for (index_t j = j0 + warp; j < j1; j += warps) {
+      const index_t begin = general ? 0 : lower ? j + 1 : 0, end = general || lower ? a.rows : j;
+      sum = lane < warps ? in_rows[lane][j - j0] : 0;
+      if (!general && lane == 0) sum += modulus(real(a(j, j)));
+      for (index_t i = begin + lane; i < end; i += 32) sum += modulus(a(i, j));
+      for (int half = 16; half > 0; half /= 2) sum += __shfl_down_sync(~0u, sum, unsigned(half));
+      if (lane == 0) norms[j] = sum;
+    }
+    __syncthreads();  // and read before those of the next columns take their place
+  }
+}
+template <class T>
+void launch_column_norms(void* stream, Items<const T> A, NormOf of, double* norms) {
+  launch(stream, column_norms_kernel<T>, grid_for(ceil_div(A.cols, 32)), entry_threads, 0, A, of, norms);
+}
+
 /// Where entry (i, j) of a lower triangle of order n is kept.
 __device__ inline index_t kept_place(index_t n, index_t i, index_t j) { return j * n - j * (j - 1) / 2 + i - j; }
 
@@ -203,6 +236,7 @@ void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, 
   template void trifactor::cuda::launch_log_det<T>(void*, Items<const T>, Real<T>*, const int*);              \
   template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                         \
   template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                         \
+  template void trifactor::cuda::launch_column_norms<T>(void*, Items<const T>, NormOf, double*);              \
   template void trifactor::cuda::launch_keep_lower<T>(void*, Items<const T>, T*, double*);                    \
   template void trifactor::cuda::launch_shift_failed<T>(void*, Items<T>, const T*, Real<T>, const int*, int*, \
                                                         double*);                                             \
