@@ -1,5 +1,6 @@
 // trifactor solve: one system from Matrix Market files.
 #include "commands.hpp"
+#include "condition.hpp"
 #include "device.hpp"
 #include "failure.hpp"
 #include "file_use.hpp"
@@ -174,6 +175,7 @@ struct Outcome {
   double read = 0, factored = 0, solved = 0;
   Matrix<T> X;
   double residual = 0;
+  Condition<trifactor::real_t<T>> condition;
   Asymmetry evened;
 
   // Of the sparse solver.
@@ -213,6 +215,10 @@ void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Re
     report.line("refined",
                 fmt::format("{} steps, backward error {:.3g}", done.refined->steps, done.refined->backward_error));
 
+  report.line("condition", done.condition.text());
+  const std::string warning = done.condition.warning();
+  if (!warning.empty()) fmt::print(stderr, "trifactor: warning: {}: {}\n", o.matrix, warning);
+
   const auto or_null = [](const auto& value) { return value ? ordered_json(*value) : ordered_json(); };
   report.values() = {{"matrix", o.matrix},
                      {"rhs", has_rhs ? ordered_json(o.rhs) : ordered_json()},
@@ -233,6 +239,8 @@ void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Re
                      {"write_seconds", or_null(written)},
                      {"residual", done.residual},
                      {"error", or_null(error)},
+                     {"rcond", done.condition.rcond},
+                     {"warning", warning.empty() ? ordered_json() : ordered_json(warning)},
                      {"output", o.output.empty() ? ordered_json() : ordered_json(o.output)},
                      {"commit", TRIFACTOR_COMMIT}};
   if (done.analyzed)
@@ -374,6 +382,7 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
       L->solve(X.view());
     trifactor::copy<T>(queue, std::as_const(X).view(), host, done.X.view());
   });
+  timed_step("estimating the condition", [&] { done.condition.rcond = double(L->rcond()); });
   report.line("device", done.device);
   timed_step("checking", [&] {
     check_finite(o, std::as_const(done.X).view());
@@ -480,6 +489,8 @@ void solve_dense(const SolveOptions& o, const MatrixMarketFile& A_file, const Ma
   done.why = choice.why;
 
   done.solved = timed_step("solving", [&] { done.X = std::visit([&](const auto& f) { return f.solve(b); }, *F); });
+  timed_step("estimating the condition",
+             [&] { done.condition.rcond = std::visit([](const auto& f) { return double(f.rcond()); }, *F); });
   const MatrixView<const T> x = std::as_const(done.X).view();
   timed_step("checking", [&] {
     check_finite(o, x);

@@ -1,4 +1,5 @@
 """trifactor solve: every form of a Matrix Market file, and what it says and leaves behind."""
+import json
 import math
 import os
 import resource
@@ -277,6 +278,45 @@ class Shift(SolveTest):
         self.assert_close(X, [[1], [1], [1]])
 
 
+class Condition(SolveTest):
+    """The condition is estimated, and a solution without digits comes with a warning and exit status 0."""
+
+    def test_the_digits_that_are_left(self):
+        self.write_matrix("A.mtx", [[1, 0], [0, 1]])
+        (printed,) = self.succeed_json("solve", "A.mtx")
+        self.assertEqual((printed["rcond"], printed["warning"]), (1, None))
+        self.assertIn("condition 1.0e+00  estimate, 1-norm: about 16 of 16 digits can be trusted\n", self.succeed("solve", "A.mtx"))
+        for arguments in [[], ["--method", "lu"]]:
+            self.write_matrix("A.mtx", [[1, 0], [0, 2.0 ** -27]])
+            (printed,) = self.succeed_json("solve", "A.mtx", *arguments)
+            self.assertAlmostEqual(printed["rcond"] * 2.0 ** 27, 1, 12)
+            self.assertIn("condition 1.3e+08  estimate, 1-norm: about 7 of 16 digits", self.succeed("solve", "A.mtx", *arguments))
+        self.need_complex()
+        self.write_matrix("A.mtx", HERMITIAN, "coordinate", "complex", "hermitian")
+        for method in ["cholesky", "lu", "sparse"]:
+            (printed,) = self.succeed_json("solve", "A.mtx", "--method", method)
+            self.assertAlmostEqual(printed["rcond"], 0.141, 3)
+
+    def expect_warning(self, *arguments):
+        done = self.run_here("solve", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"^trifactor: warning: \S+: A is singular to working precision \(condition estimate "
+                                      r"\d\.\de\+\d+\): the solution may have no correct digit\n$")
+        return done.stdout
+
+    def test_hilbert_60_has_no_digits(self):
+        self.write_matrix("A.mtx", [[1 / (i + j + 1) for j in range(60)] for i in range(60)])
+        self.assertIn("about 0 of 16 digits can be trusted", self.expect_warning("A.mtx"))
+        printed = json.loads(self.expect_warning("A.mtx", "--json", "-o", "x.mtx"))
+        self.assertLess(printed["rcond"], 2.0 ** -53)
+        self.assertRegex(printed["warning"], "^A is singular to working precision")
+        self.assertEqual(len(parse_array(self.read("x.mtx"))), 60)
+
+    def test_sparse_solvers_warn(self):
+        self.write_matrix("A.mtx", [[1, 0, 0], [0, 1e-20, 0], [0, 0, 2]], "coordinate")
+        self.expect_warning("A.mtx", "--method", "sparse")
+
+
 class Output(SolveTest):
     def test_prints_what_it_did(self):
         self.write_matrix("A.mtx", POSITIVE, "coordinate", "real", "symmetric")
@@ -292,13 +332,13 @@ class Output(SolveTest):
         (printed,) = self.succeed_json("solve", "A.mtx")
         self.assertEqual(list(printed), [
             "matrix", "rhs", "n", "nrhs", "entries", "form", "scalar", "method", "why", "shift", "evened",
-            "not_positive_definite_at", "device", "read_seconds", "factor_seconds", "solve_seconds", "write_seconds", "residual", "error", "output",
-            "commit"])
+            "not_positive_definite_at", "device", "read_seconds", "factor_seconds", "solve_seconds", "write_seconds", "residual", "error",
+            "rcond", "warning", "output", "commit"])
         self.assertEqual((printed["rhs"], printed["write_seconds"], printed["output"]), (None, None, None))
 
     def test_the_residual_is_that_of_the_solution(self):
         n = 40
-        rows = [[math.sin(3 * i + 7 * j * j) for j in range(n)] for i in range(n)]
+        rows = [[math.sin(3 * i + 7 * j * j) + (i == j) for j in range(n)] for i in range(n)]
         X = [[math.cos(i)] for i in range(n)]
         self.write_matrix("A.mtx", rows)
         B = product(rows, X)
