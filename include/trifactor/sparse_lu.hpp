@@ -121,6 +121,8 @@ class TRIFACTOR_API SparseLu {
 
   /// det A; the sign is 0 and log_abs = -inf after a factorization that failed.
   Determinant<T> det() const;
+  /// An estimate of 1 / (|A| |A^-1|), one-norms: see CholeskyFactor::rcond. Throws as solve does.
+  real_t<T> rcond() const;
   /// The 1-norm of the matrix that was factored last.
   real_t<T> norm1() const;
   /// Entries of L and U without L's diagonal of ones, zeros inside dense blocks among them.

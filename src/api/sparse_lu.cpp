@@ -1,6 +1,7 @@
 // SparseLu: scalings, permutations and checks around the numeric phases.
 #include <api/check.hpp>
 #include <api/sparse_numeric.hpp>
+#include <core/condition.hpp>
 #include <core/memory.hpp>
 #include <core/path.hpp>
 #include <host/sparse_lu.hpp>
@@ -279,6 +280,19 @@ Determinant<T> SparseLu<T>::det() const try {
   else
     return {T(phase.real()), real_t<T>(log_modulus)};
 } TRIFACTOR_CATCH_BAD_ALLOC
+
+template <Scalar T>
+real_t<T> SparseLu<T>::rcond() const {
+  using I = inner_t<T>;
+  State& state = *state_;
+  state.check_factored("SparseLu::rcond");
+  const index_t n = state.plan.n;
+  if (n == 0) return 1;
+  Buffer<I> x(n), sign(n);
+  const auto solver = [&](Op op) { return [&, op](I* b) { state.solve_some({b, n, 1, n}, op); }; };
+  return real_t<T>(core::reciprocal_condition(
+      double(state.norm), core::inverse_norm1(n, x.data(), sign.data(), solver(Op::None), solver(Op::ConjTranspose))));
+}
 
 template <Scalar T>
 real_t<T> SparseLu<T>::norm1() const {

@@ -1,4 +1,5 @@
 // SparseLu: matrices of every shape in every form and order, failures at the exact column, and memory that runs out.
+#include <support/condition.hpp>
 #include <support/device.hpp>
 #include <support/ratios.hpp>
 #include <trifactor/info.hpp>
@@ -248,6 +249,29 @@ TYPED_TEST(SparseLuTest, NormIsThatOfTheMatrixBeforeScaling) {
   EXPECT_NEAR(this->factored(A.compact()).norm1(), norm1(widen(A.full())), 1e-4 * norm1(widen(A.full())));
 }
 
+TYPED_TEST(SparseLuTest, ConditionIsNearThatOfAnExplicitInverse) {
+  using T = TypeParam;
+  Random fixed(20);  // a third of the truth is likely, not certain: always the same matrices
+  for (index_t n : {1, 2, 3, 5, 10, 50})
+    for (bool scaled : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << "n=" << n << " scaled " << scaled);
+      auto A = random_general<T>(fixed, n, 3);
+      for (auto& [place, value] : A.entries)
+        if (scaled && place.second % 2 == 0) value *= real_t<T>(1e-10);
+      const auto F = this->factored(A.compact());
+      expect_rcond<T>(F.rcond(), true_rcond(A.full()), n);
+    }
+  General<T> identity{"identity", 5};
+  for (index_t j = 0; j < 5; ++j) identity.entries[{j, j}] = T(real_t<T>(1e-18));
+  EXPECT_NEAR(double(this->factored(identity.compact()).rcond()), 1, 10 * eps<T>);
+  General<T> hilbert60{"Hilbert", 60};
+  const auto H = hilbert<T>(60);
+  for (index_t j = 0; j < 60; ++j)
+    for (index_t i = 0; i < 60; ++i) hilbert60.entries[{j, i}] = H(i, j);
+  EXPECT_LT(double(this->factored(hilbert60.compact()).rcond()), eps<T>);
+  EXPECT_EQ(this->factored(General<T>{"empty", 0}.compact()).rcond(), 1);
+}
+
 // Scaling by powers of 2 rounds nothing: rows that come scaled so give the same solution to the bit.
 TYPED_TEST(SparseLuTest, EquilibratesBadlyScaledRows) {
   using T = TypeParam;
@@ -368,6 +392,7 @@ TYPED_TEST(SparseLuTest, NanAndInfinityPassThrough) {
       const bool any_nan = std::any_of(x.begin(), x.end(), [](T v) { return std::isnan(std::abs(v)); });
       EXPECT_TRUE(any_nan || std::isinf(bad));
       EXPECT_FALSE(std::isfinite(F.norm1()));
+      EXPECT_EQ(F.rcond(), 0);
       // Refinement ends, too.
       auto B = random_matrix<T>(this->random, 40, 1);
       const auto refined = F.solve_refined(given.values, B.view());
@@ -426,6 +451,7 @@ TYPED_TEST(SparseLuTest, RefusesWrongCalls) {
   SparseLu<T> F(this->q, analyze_lu(given.pattern()));
   EXPECT_EQ(text([&] { F.solve(std::vector<T>(4)); }), "SparseLu::solve: nothing has been factored yet");
   EXPECT_EQ(text([&] { F.det(); }), "SparseLu::det: nothing has been factored yet");
+  EXPECT_EQ(text([&] { F.rcond(); }), "SparseLu::rcond: nothing has been factored yet");
   EXPECT_EQ(text([&] { F.norm1(); }), "SparseLu::norm1: nothing has been factored yet");
   EXPECT_EQ(text([&] { F.factor(std::vector<T>(3)); }),
             "SparseLu::factor: values.size() = 3 must equal the entries of the pattern, 10");
@@ -462,6 +488,7 @@ TYPED_TEST(SparseLuTest, EveryFailedAllocationIsOutOfMemory) {
     auto B = random_matrix<T>(this->random, A.n, 5);
     F.solve(B.view());
     F.solve_refined(given.values, B.view());
+    F.rcond();
   };
   const index_t before = testing::allocation_count();
   all();
