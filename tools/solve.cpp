@@ -450,6 +450,7 @@ void solve_sparse_lu(const SolveOptions& o, const MatrixMarketFile& A_file, cons
     else
       F.solve(done.X.view());
   });
+  timed_step("estimating the condition", [&] { done.condition.rcond = double(F.rcond()); });
   check_finite(o, std::as_const(done.X).view());
   done.residual = solve_ratio<T>(A, std::as_const(done.X).view(), std::as_const(B).view());
   finish(o, h, B_file != nullptr, report, done);

@@ -293,7 +293,7 @@ class Condition(SolveTest):
             self.assertIn("condition 1.3e+08  estimate, 1-norm: about 7 of 16 digits", self.succeed("solve", "A.mtx", *arguments))
         self.need_complex()
         self.write_matrix("A.mtx", HERMITIAN, "coordinate", "complex", "hermitian")
-        for method in ["cholesky", "lu", "sparse"]:
+        for method in ["cholesky", "lu", "sparse", "sparse-lu"]:
             (printed,) = self.succeed_json("solve", "A.mtx", "--method", method)
             self.assertAlmostEqual(printed["rcond"], 0.141, 3)
 
@@ -314,7 +314,8 @@ class Condition(SolveTest):
 
     def test_sparse_solvers_warn(self):
         self.write_matrix("A.mtx", [[1, 0, 0], [0, 1e-20, 0], [0, 0, 2]], "coordinate")
-        self.expect_warning("A.mtx", "--method", "sparse")
+        for method in ["sparse", "sparse-lu"]:
+            self.expect_warning("A.mtx", "--method", method)
 
 
 class Output(SolveTest):
