@@ -282,7 +282,7 @@ Determinant<T> SparseLu<T>::det() const try {
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-real_t<T> SparseLu<T>::rcond() const {
+real_t<T> SparseLu<T>::rcond() const try {
   using I = inner_t<T>;
   State& state = *state_;
   state.check_factored("SparseLu::rcond");
@@ -292,7 +292,7 @@ real_t<T> SparseLu<T>::rcond() const {
   const auto solver = [&](Op op) { return [&, op](I* b) { state.solve_some({b, n, 1, n}, op); }; };
   return real_t<T>(core::reciprocal_condition(
       double(state.norm), core::inverse_norm1(n, x.data(), sign.data(), solver(Op::None), solver(Op::ConjTranspose))));
-}
+} TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 real_t<T> SparseLu<T>::norm1() const {
