@@ -9,6 +9,16 @@ namespace trifactor::dense {
 
 using namespace core;
 
+/// The side lane's work comes before what follows on the engine, on the way out of a call that failed. That failure may be
+/// one of the device, or of a capture, so that this fails too: the first one is on its way to the caller.
+template <class E>
+void join_after_failure(E& e) noexcept {
+  try {
+    e.join();
+  } catch (...) {
+  }
+}
+
 /// The panel runs on the engine's side lane.
 template <class E>
 class NativePanel {
@@ -16,7 +26,7 @@ class NativePanel {
   explicit NativePanel(E& e) : e_(e) {}
   static index_t leaf(index_t wanted) { return wanted; }
   NativePanel(const NativePanel&) = delete;
-  ~NativePanel() { if (open_) e_.join(); }
+  ~NativePanel() { if (open_) join_after_failure(e_); }
 
   template <class T, class F>
   void begin(Items<T> window, Pivots<int> pivots, int* info, index_t first, F& factor) {
@@ -47,7 +57,7 @@ class HybridPanel {
   }
   HybridPanel(const HybridPanel&) = delete;
   static index_t leaf(index_t) { return std::numeric_limits<int>::max(); }   // a panel is one LAPACK call
-  ~HybridPanel() { if (open_) e_.join(); }
+  ~HybridPanel() { if (open_) join_after_failure(e_); }
 
   template <class F>
   void begin(Items<T> window, Pivots<int>, int*, index_t, F&) {

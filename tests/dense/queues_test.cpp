@@ -1,0 +1,93 @@
+// Several queues at once, each with a thread of its own, while others allocate, free and copy.
+#include <support/device.hpp>
+#include <support/ratios.hpp>
+
+#include <atomic>
+#include <thread>
+
+namespace trifactor::test {
+namespace {
+
+template <class T>
+class QueuesTest : public DeviceTest {
+ protected:
+  /// Columns outweigh their sums, so that both factorizations are good, and making it takes one pass.
+  HostMatrix<T> dominant(Random& r, index_t n) {
+    HostMatrix<T> A(n, n);
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = j; i < n; ++i) {
+        A(i, j) = i == j ? T(real_t<T>(2 * n)) : narrow<T>(r.template wide<Wide<T>>());
+        A(j, i) = conj_of(A(i, j));
+      }
+    return A;
+  }
+  static T conj_of(T a) {
+    if constexpr (ComplexScalar<T>)
+      return std::conj(a);
+    else
+      return a;
+  }
+
+  /// Factors and solves three times, so that the calls are launched, recorded and replayed.
+  void work(Queue& queue, Random& r, bool lu_of, index_t n) {
+    const auto A = dominant(r, n), B = random_matrix<T>(r, n, 3);
+    DeviceMatrix<T> F(queue, A), X(queue, B);
+    DeviceArray<int> pivots(queue, n, 0), info(queue, 1, -7);
+    for (int turn = 0; turn < 3; ++turn) {
+      F.upload(A), X.upload(B);
+      if (lu_of) {
+        lu(queue, F.view(), pivots.data(), info.data());
+        lu_solve(queue, Op::None, F.view(), pivots.data(), X.view(), info.data());
+      } else {
+        cholesky(queue, Uplo::Lower, F.view(), info.data());
+        cholesky_solve(queue, Uplo::Lower, F.view(), X.view(), info.data());
+      }
+      queue.sync();
+      EXPECT_EQ(info.download()[0], 0);
+      EXPECT_LT(solve_ratio(Op::None, A, X.download(), B), threshold) << (lu_of ? "lu" : "cholesky") << " n=" << n;
+    }
+  }
+};
+TYPED_TEST_SUITE(QueuesTest, Scalars, ScalarNames);
+
+TYPED_TEST(QueuesTest, EightAtOnceMixFactorizations) {
+  constexpr int queues = 8;
+  const int rounds = on_cuda() ? 6 : 2;
+  std::atomic<int> busy{queues};
+  const auto guarded = [](auto run) {
+    try {
+      run();
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << e.what();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < queues; ++t)
+    threads.emplace_back([&, t] {
+      guarded([&] {
+        Random r(test_seed() + std::uint64_t(t) * 1000);
+        Queue own = on_cuda() ? Queue::cuda() : Queue::host(1);
+        for (int round = 0; round < rounds; ++round)
+          this->work(own, r, (t + round) % 3 != 0, on_cuda() ? r.integer(64, 1500) : r.integer(10, 120));
+      });
+      --busy;
+    });
+  // Meanwhile memory comes and goes, and the default stream, which waits for all others that do not refuse, copies.
+  threads.emplace_back([&] {
+    guarded([&] {
+      Queue other = on_cuda() ? Queue::wrap_cuda_stream(nullptr, 0) : Queue::host(1);
+      std::vector<double> here(1000, 1.5);
+      while (busy > 0) {
+        Buffer<double> there(other, 1000);
+        copy(host_queue(), here.data(), other, there.data(), 1000);
+        copy(other, there.data(), host_queue(), here.data(), 1000);
+        std::this_thread::yield();
+      }
+      EXPECT_EQ(here, std::vector<double>(1000, 1.5));
+    });
+  });
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace trifactor::test
