@@ -80,12 +80,12 @@ TYPED_TEST(Condition, OfTheIdentityIsOneAtAnyScale) {
   using T = TypeParam;
   using R = real_t<T>;
   for (index_t n : {0, 1, 2, 10, 70})
-    for (R scale :
-         {R(1), R(1e-18), R(1e18), std::ldexp(std::numeric_limits<R>::min(), 3), std::numeric_limits<R>::max() / 8}) {
+    for (R scale : {R(1), R(1e-18), R(1e18), std::ldexp(std::numeric_limits<R>::min(), 3),
+                    std::numeric_limits<R>::max() / 1024}) {
       SCOPED_TRACE(::testing::Message() << "n=" << n << " scale " << scale);
       HostMatrix<T> A(n, n);
       for (index_t j = 0; j < n; ++j) A(j, j) = T(scale);
-      const double tolerance = 10 * eps<T>;
+      const double tolerance = 100 * eps<T>;
       EXPECT_NEAR(double(cholesky(A.view(), {.device = this->device}).rcond()), 1, tolerance);
       EXPECT_NEAR(double(this->by_lu(A)), 1, tolerance);
     }
