@@ -138,8 +138,9 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.lu_tile(A, pivots, info);
   // The widest window of so many rows that lu_tile is good for.
   { e.lu_tile_limit(A) } -> std::same_as<index_t>;
-  // X := U^-1 L^-1 P X as one operation, if the engine has one: lu_solved_whole(LU, pivots, X, info). True when it was done.
-  { e.lu_solved_whole(C, read_pivots, A, read_info) } -> std::same_as<bool>;
+  // X := op(A)^-1 X with P A = L U as one operation, if the engine has one: lu_solved_whole(op, LU, pivots, X, info, tuning).
+  // True when it was done.
+  { e.lu_solved_whole(Op::None, C, read_pivots, A, read_info, solve_tuning) } -> std::same_as<bool>;
   // The rows beside a panel as one operation, if the engine has one: lu_row_block(L, pivots, A, info) makes the pivots of L,
   // the panel's triangle, in A, and solves with L in A's first rows. True when it was done.
   { e.lu_row_block(C, read_pivots, A, read_info) } -> std::same_as<bool>;

@@ -20,7 +20,8 @@ struct CholeskyTuning {
                               // largest order is this or more
   index_t few = 24;           // CUDA: all of the device works on up to n / few items of order n, more than 256, or 160 if
                               // they are complex; if they are more, a block on each
-  index_t fused = 32;         // CUDA: up to so many right-hand sides, small items are factored and solved in one launch
+  index_t fused = 32;         // up to so many right-hand sides, small items are factored and solved in one launch, or in
+                              // SIMD lanes together
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid
   index_t squares = 4500;     // CUDA: from this order on its pieces are squares of 2 x 2 tiles,
   index_t band = 1;           // CUDA: and so many columns of them are worked off together
@@ -46,7 +47,9 @@ struct LuTuning {
 
 struct SolveTuning {
   index_t few = 8;            // CUDA: up to so many right-hand sides, one launch solves with one triangle
-  index_t fused = 128;        // CUDA: up to so many, one launch solves with small Cholesky factors of a batch
+  index_t fused = 128;        // up to so many, one launch solves with small Cholesky factors of a batch; host: those of
+                              // a batch are solved side by side in SIMD lanes,
+  index_t interleaved = 0;    // host: up to this order
   index_t invert = 64;        // CUDA: triangles above this order are solved with inverted diagonal blocks
   index_t tri_nb = 0;         // CUDA: order of those blocks in a batch, 16, 32 or 64; 0: a batch is solved without them
   index_t nb = 256;           // rows that are solved between two products, with inverted blocks

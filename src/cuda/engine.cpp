@@ -328,6 +328,7 @@ bool CudaEngine::cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> 
   if (one_strided(L) || L.rows > cholesky_solve_limit || X.cols > tuning.fused) return false;
   if (arena().planning()) return true;
   const Traced traced(*this, "cholesky_solved_whole", L.rows, X.cols);
+  set_path("one launch");
   launch_cholesky_solve(stream_, L, flipped, X, info);
   return true;
 }

@@ -123,7 +123,7 @@ class CudaEngine {
   template <class T>
   index_t lu_tile_limit(const Items<T>& A) const;
   template <class T>
-  bool lu_solved_whole(Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info);
+  bool lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info, const SolveTuning&);
   template <class T>
   bool lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
   template <class T>

@@ -1,5 +1,6 @@
 // CudaEngine: triangular solves and products. One large matrix goes to cuBLAS, batches and small triangles to kernels.
 #include <core/blas_form.hpp>
+#include <core/path.hpp>
 #include <cuda/cublas.hpp>
 #include <cuda/engine.hpp>
 #include <cuda/kernels.hpp>
@@ -133,10 +134,12 @@ bool CudaEngine::lu_swaps_late(const Items<T>& A) const {
 }
 
 template <class T>
-bool CudaEngine::lu_solved_whole(Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info) {
-  if (X.count == 1 || LU.rows > trsm_batch_limit) return false;
+bool CudaEngine::lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info,
+                                 const SolveTuning&) {
+  if (op != Op::None || X.count == 1 || LU.rows > trsm_batch_limit) return false;
   if (arena().planning()) return true;
   const Traced traced(*this, "lu_solved_whole", LU.rows, X.cols, LU.rows);
+  set_path("one launch");
   launch_lu_solve(stream_, LU, pivots, X, info);
   return true;
 }
@@ -221,7 +224,7 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   template index_t CudaEngine::inverses_size<T>(const Operand<T>&, index_t) const;                            \
   template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, index_t, T*, const int*);                     \
   template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const Inverses<T>&, Items<T>, const int*);    \
-  template bool CudaEngine::lu_solved_whole<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);      \
+  template bool CudaEngine::lu_solved_whole<T>(Op, Items<const T>, Pivots<const int>, Items<T>, const int*, const SolveTuning&); \
   template bool CudaEngine::lu_row_block<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);         \
   template bool CudaEngine::lu_beside<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);            \
   template bool CudaEngine::lu_swaps_late<T>(const Items<T>&) const;                                          \

@@ -49,10 +49,10 @@ Triangle<T, E> cholesky_triangle(E& e, bool flipped, Items<const T> L, const Ite
 template <class T, EngineFor<T> E>
 void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int* info, const SolveTuning& tuning) {
   if (X.count == 0 || X.rows == 0 || X.cols == 0) return;
-  if (!X.ragged() && e.cholesky_solved_whole(L, flipped, X, info, tuning)) return set_path("one launch");
+  if (!X.ragged() && e.cholesky_solved_whole(L, flipped, X, info, tuning)) return;
   const auto solve = [&e](bool flipped, Items<const T> L, Items<T> X, Array<const int> info, const SolveTuning& tuning) {
     const Skipped<T, E> skip(e, L, X, info.data);
-    if (X.ragged() && e.cholesky_solved_whole(L, flipped, X, skip.items(), tuning)) return set_path("one launch");
+    if (X.ragged() && e.cholesky_solved_whole(L, flipped, X, skip.items(), tuning)) return;
     Kept<T, E> kept(e, X, skip.items());
     const auto triangle = cholesky_triangle(e, flipped, L, X, skip.items(), tuning);
     triangle.solve_both(X, skip.items());                         // X := L^-H L^-1 X  or L^-T conj(L)^-1 X
@@ -108,7 +108,7 @@ template <class T, EngineFor<T> E>
 void lu_triangles(E& e, Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info,
                   const SolveTuning& tuning) {
   const index_t n = LU.rows;
-  if (op == Op::None && e.lu_solved_whole(LU, pivots, X, info)) return set_path("one launch");
+  if (e.lu_solved_whole(op, LU, pivots, X, info, tuning)) return;
   const auto solve = [&](Shape shape, const Operand<T>& A) {
     const Triangle<T, E> triangle(e, shape, A, X, info, tuning);
     triangle.solve(X, info);
@@ -129,8 +129,7 @@ void lu_triangles(E& e, Op op, Items<const T> LU, Pivots<const int> pivots, Item
 template <class T, EngineFor<T> E>
 void lu_solve(E& e, Op op, Items<const T> LU, const int* pivots, Items<T> X, const int* info, const SolveTuning& tuning) {
   if (X.count == 0 || X.rows == 0 || X.cols == 0) return;
-  const bool whole = op == Op::None && !X.ragged();
-  if (whole && e.lu_solved_whole(LU, pivots_of(LU, pivots), X, info)) return set_path("one launch");
+  if (!X.ragged() && e.lu_solved_whole(op, LU, pivots_of(LU, pivots), X, info, tuning)) return;
   const auto solve = [&e](Op op, Items<const T> LU, Array<const int> pivots, Items<T> X, Array<const int> info,
                           const SolveTuning& tuning) {
     const Skipped<T, E> skip(e, LU, X, info.data);

@@ -1,7 +1,7 @@
 // HostEngine: threads, checks, rows, diagonals and the other operations of one pass over the entries.
 #include <host/engine.hpp>
 
-#include <host/threads.hpp>
+#include <host/item_solves.hpp>
 
 namespace trifactor::host {
 
@@ -69,13 +69,7 @@ void HostEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool
     const auto a = A.item(b);
     const int* partner = pivots.item(b);
     const index_t own = pivots.size(b, n);
-    for_each_column(a.cols, own, [&](index_t j) {
-      for (index_t s = 0; s < own; ++s) {
-        const index_t i = backward ? own - 1 - s : s, p = partner[i] - 1 - pivots.first;
-        const T t = a(i, j);
-        a(i, j) = a(p, j), a(p, j) = t;
-      }
-    });
+    for_each_column(a.cols, own, [&](index_t j) { exchange(a, j, partner, own, pivots.first, backward); });
   });
 }
 

@@ -37,15 +37,10 @@ class HostEngine {
   void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
   template <class T>
   bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
-  // A factorization and its solves are loops of their own here, over items.
   template <class T>
-  bool cholesky_solve_whole(Items<T>, bool, Items<T>, int*, const CholeskyTuning&) {
-    return false;
-  }
+  bool cholesky_solve_whole(Items<T> A, bool flipped, Items<T> X, int* info, const CholeskyTuning&);
   template <class T>
-  bool cholesky_solved_whole(Items<const T>, bool, Items<T>, const int*, const SolveTuning&) {
-    return false;
-  }
+  bool cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> X, const int* info, const SolveTuning&);
   template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
@@ -95,9 +90,8 @@ class HostEngine {
     return std::numeric_limits<int>::max();
   }
   template <class T>
-  bool lu_solved_whole(Items<const T>, Pivots<const int>, Items<T>, const int*) {
-    return false;
-  }
+  bool lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info,
+                       const SolveTuning&);
   template <class T>
   bool lu_row_block(Items<const T>, Pivots<const int>, Items<T>, const int*) {
     return false;

@@ -3,13 +3,13 @@
 #include <host/blas.hpp>
 #include <host/blas_memory.hpp>
 #include <host/engine.hpp>
+#include <host/groups.hpp>
 #include <host/interleaved.hpp>
 #include <host/threads.hpp>
 #include <tile/cholesky.hpp>
 #include <tile/lu.hpp>
 
 #include <atomic>
-#include <numeric>
 #include <optional>
 
 namespace trifactor::host {
@@ -44,21 +44,6 @@ int cholesky_item(const Tile<T>& A, bool flipped) {
   if (A.rows <= tile_order) return tile::cholesky(alone, A);
   const index_t ld = flipped ? A.row_stride : A.col_stride;
   return first_bad_pivot(A, blas::potrf(flipped ? 'U' : 'L', int(A.rows), A.data, int(ld)));
-}
-
-/// The items of a batch, largest first: a counting sort by order. `order` has a place for each item, `starts` for each
-/// order from 0 to n and one more. Returns how many items there are with info = 0.
-template <class T>
-index_t sort_by_order(const Items<T>& A, const int* info, index_t* order, index_t* starts) {
-  const index_t n = A.rows;
-  std::fill(starts, starts + n + 2, index_t(0));
-  for (index_t b = 0; b < A.count; ++b)
-    if (info[b] == 0) ++starts[n - A.item(b).rows + 1];
-  std::partial_sum(starts, starts + n + 2, starts);
-  const index_t size = starts[n + 1];
-  for (index_t b = 0; b < A.count; ++b)
-    if (info[b] == 0) order[starts[n - A.item(b).rows]++] = b;
-  return size;
 }
 
 /// Numbers that LAPACK's LU is not to be trusted with: its pivot search may pass over a NaN, which infinities make too;
@@ -103,58 +88,51 @@ int lu_item(const Tile<T>& A, int* pivots, index_t first) {
 
 template <class T>
 bool HostEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
-  const index_t n = A.rows, count = A.count, lanes = interleaved_lanes<T>();
+  const index_t n = A.rows, lanes = interleaved<T>().lanes;
   if (n > tuning.whole) return false;
   reset_info(A, true, info);
-  const bool few = n > 32 && count < lanes * threads_;  // larger items: better one to a thread than some threads idle
-  if (count == 1 || few || tuning.interleaved == 0 || (!A.ragged() && n > tuning.interleaved)) {
-    set_path(count == 1 && n <= tile_order ? "tile" : "lapack");
+  if (too_few_for_lanes(n, A.count, lanes, threads_) || tuning.interleaved == 0 ||
+      (!A.ragged() && n > tuning.interleaved)) {
+    set_path(A.count == 1 && n <= tile_order ? "tile" : "lapack");
     cholesky_tile(A, info, 0);
     return true;
   }
-  // Jobs: each large item alone, then the small ones in groups of neighbours in size, largest first; several groups to
-  // a job, since the next is fetched while one is factored, but enough jobs that all threads end together.
   set_path(n <= tuning.interleaved ? "interleaved" : "lapack, interleaved");
-  constexpr index_t most_groups = 16, most_lanes = 32;
   const index_t small = min(tuning.interleaved, n);
-  const index_t group_size = lanes * max(index_t(1), min(most_groups, count / (lanes * threads_ * 8)));
-  const std::size_t bytes = (interleaved_scratch<T>(small) + 255) / 256 * 256;
-  auto buffers = arena_.take<char>(index_t(bytes) * threads_);
-  auto order = arena_.take<index_t>(A.ragged() ? count : 0);
-  auto starts = arena_.take<index_t>(A.ragged() ? n + 2 : 0);
+  const LaneScratch scratch(arena_, interleaved<T>().scratch(small, 0), threads_);
+  GroupedItems items(arena_, A, A.ragged());
   if (arena_.planning()) return true;
   const Traced traced(*this, "cholesky_whole", n, n);
-
-  index_t items = count, large = 0;
-  if (A.ragged()) {
-    items = sort_by_order(A, info, order.data(), starts.data());
-    while (large < items && A.item(order.data()[large]).rows > small) ++large;
-  }
-  const index_t jobs = large + ceil_div(items - large, group_size);
-  const BlasCallers callers(threads_, large);
+  items.sort(A, A.ragged() ? info : nullptr, small);
+  const BlasCallers callers(threads_, items.alone);
   std::optional<ThreadScope> scope;
-  if (large > 0) scope.emplace(threads_, true);
-  const int team = team_for(threads_, double(items) * factor_work(A));
-#pragma omp parallel num_threads(team)
-  {
-    char* buffer = buffers.data() + bytes * std::size_t(omp_get_thread_num());
-    index_t neighbours[most_groups * most_lanes];
-#pragma omp for schedule(dynamic, 1)
-    for (index_t job = 0; job < jobs; ++job) {
-      if (job < large) {
-        const index_t b = order.data()[job];
-        info[b] = cholesky_item(A.item(b), A.is_flipped);
-        continue;
-      }
-      const index_t first = large + (job - large) * group_size, size = min(group_size, items - first);
-      const index_t* group = order.data() + first;
-      if (!A.ragged()) {
-        std::iota(neighbours, neighbours + size, first);
-        group = neighbours;
-      }
-      cholesky_interleaved(A, group, int(size), A.item(group[0]).rows, info, buffer);
-    }
-  }
+  if (items.alone > 0) scope.emplace(threads_, true);
+  items.for_each(
+      threads_, lanes, factor_work(A), [&](index_t b) { info[b] = cholesky_item(A.item(b), A.is_flipped); },
+      [&](const index_t* group, int size, int thread) {
+        interleaved<T>().cholesky(A, A.is_flipped, nullptr, group, size, info, scratch.of(thread));
+      });
+  return true;
+}
+
+template <class T>
+bool HostEngine::cholesky_solve_whole(Items<T> A, bool flipped, Items<T> X, int* info, const CholeskyTuning& tuning) {
+  const index_t n = A.rows, lanes = interleaved<T>().lanes;
+  if (A.ragged() || n > min(tuning.whole, tuning.interleaved) || X.cols > tuning.fused ||
+      too_few_for_lanes(n, A.count, lanes, threads_))
+    return false;
+  set_path("interleaved");
+  const LaneScratch scratch(arena_, interleaved<T>().scratch(n, X.cols), threads_);
+  GroupedItems items(arena_, A, false);
+  if (arena_.planning()) return true;
+  const Traced traced(*this, "cholesky_solve_whole", n, X.cols);
+  reset_info(A, true, info);
+  items.sort(A, nullptr, n);
+  items.for_each(
+      threads_, lanes, factor_work(A) + double(n) * double(n) * double(X.cols), [](index_t) {},
+      [&](const index_t* group, int size, int thread) {
+        interleaved<T>().cholesky(A, flipped, &X, group, size, info, scratch.of(thread));
+      });
   return true;
 }
 
@@ -206,10 +184,11 @@ void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
   }
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                       \
-  template bool HostEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);  \
-  template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                 \
-  template bool HostEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&); \
+#define TRIFACTOR_INSTANTIATE(T)                                                                            \
+  template bool HostEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);                       \
+  template bool HostEngine::cholesky_solve_whole<T>(Items<T>, bool, Items<T>, int*, const CholeskyTuning&); \
+  template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                                      \
+  template bool HostEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&);                      \
   template void HostEngine::lu_tile<T>(Items<T>, Pivots<int>, int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 #undef TRIFACTOR_INSTANTIATE

@@ -1,10 +1,8 @@
 // HostEngine: triangular solves and products.
-#include <core/blas_form.hpp>
-#include <host/blas.hpp>
 #include <host/blas_memory.hpp>
 #include <host/engine.hpp>
+#include <host/item_solves.hpp>
 #include <host/threads.hpp>
-#include <tile/trsm.hpp>
 
 namespace trifactor::host {
 
@@ -12,43 +10,16 @@ namespace {
 // From so many flops on, one item is faster with threads inside BLAS: 16 cores of a Xeon, OpenBLAS 0.3.26. 500 rows and one
 // right-hand side: 0.18 ms with and without; 100 rows and 64: 0.17 ms alone, 0.03 with 16 threads.
 constexpr double worth_a_team_of_trsm = 3e5, worth_a_team_of_products = 1e6;
-
-CBLAS_TRANSPOSE cblas(BlasOp op) {
-  return op == BlasOp::None ? CblasNoTrans : op == BlasOp::Transpose ? CblasTrans : CblasConjTrans;
-}
-
-/// OpenBLAS solves with the reciprocals of the diagonal, and those of subnormal numbers overflow.
-template <class T>
-bool has_safe_diagonal(const Tile<const T>& A) {
-  using R = Real<T>;
-  bool safe = true;
-  for (index_t k = 0; k < min(A.rows, A.cols); ++k) {
-    const R size = abs1(A(k, k));
-    safe &= size >= 2 * Limits<R>::smallest || size == R(0) || size != size;
-  }
-  return safe;
-}
 }  // namespace
 
 template <class T>
 void HostEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   if (arena_.planning()) return;
   const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
-  const TrsmForm form = trsm_form(shape, A, B);
   const BlasCallers callers(threads_, B.count);
   const double flops = double(B.rows) * double(B.rows) * double(B.cols);
   const ThreadScope scope(blas_team(threads_, B.count, flops, worth_a_team_of_trsm), B.count > 1);
-  for_items(threads_, B.count, info, flops, [&](index_t b) {
-    const auto a = A.items.item(b);
-    const auto x = B.item(b);
-    if (x.rows == 0 || x.cols == 0) return;
-    if (!form.a.possible || !(shape.unit || has_safe_diagonal(a)))
-      return tile::trsm(alone, shape.lower, shape.unit, a, A.conj, x);
-    blas::trsm(form.left ? CblasLeft : CblasRight, form.stored_lower ? CblasLower : CblasUpper, cblas(form.a.op),
-               shape.unit ? CblasUnit : CblasNonUnit, int(form.left ? x.rows : x.cols),
-               int(form.left ? x.cols : x.rows), a.data, int(stored_ld(a, A.items.is_flipped)), x.data,
-               int(stored_ld(x, B.is_flipped)));
-  });
+  for_items(threads_, B.count, info, flops, [&](index_t b) { trsm_item(shape, A, B, b); });
 }
 
 template <class T>

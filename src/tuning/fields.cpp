@@ -62,6 +62,7 @@ constexpr Field lu_fields[] = {
 constexpr Field solve_fields[] = {
     number<&SolveTuning::few>("few", 0, order),
     number<&SolveTuning::fused>("fused", 0, order),
+    number<&SolveTuning::interleaved>("interleaved", 0, order),
     number<&SolveTuning::invert>("invert", 0, order),
     number<&SolveTuning::tri_nb>("tri_nb", 0, 64),
     number<&SolveTuning::nb>("nb", 1, order),
