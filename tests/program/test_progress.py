@@ -75,7 +75,8 @@ class Terminal(ProgressTest):
         self.succeed("generate", "poisson2d:40", "-o", "A.mtx")
         text, _ = self.on_terminal("solve", "A.mtx", "-o", "x.mtx", "--device", "host")
         steps = re.findall(r"\rtrifactor: (\w+)", text)
-        self.assertEqual(list(dict.fromkeys(steps)), ["reading", "analysing", "factoring", "solving", "estimating", "checking", "writing"])
+        self.assertEqual(list(dict.fromkeys(steps)),
+                         ["reading", "analysing", "factoring", "solving", "estimating", "checking", "writing"])
         self.assertRegex(text, r"\rtrifactor: analysing, \d+ s")
         self.assertIn("\rtrifactor: reading 100 %, 0 s left", text)         # by entries
         self.assertIn("\rtrifactor: factoring 100 %, 0 s left", text)       # by fronts
