@@ -22,6 +22,11 @@ void* allocated(std::size_t bytes) {
 
 void* operator new(std::size_t bytes) { return allocated(bytes); }
 void* operator new[](std::size_t bytes) { return allocated(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return allocated(bytes);
+  } catch (const std::bad_alloc&) { return nullptr; }
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
