@@ -86,7 +86,7 @@ TYPED_TEST(BatchCalls, RaggedItemsHaveEachItsOwnRightHandSides) {
 TYPED_TEST(BatchCalls, RaggedItemsThatDoNotFitGetMinusOne) {
   using T = TypeParam;
   auto A = this->items(Kind::Ragged, 6, 10);
-  A[0] = random_spd<T>(this->random, 4), A[1] = random_spd<T>(this->random, 5);  // neither is empty, nor has 9 rows
+  A[1] = random_spd<T>(this->random, 5);  // it is to fail, so it is not empty
   Items<T> B;
   for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, 2));
   std::vector<int> rows;
