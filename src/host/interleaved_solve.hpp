@@ -8,6 +8,19 @@ namespace {
 
 enum class Diagonal { Unit, Real, General };   // ones that are not stored; of a Cholesky factor; any
 
+/// A product that is not fused with what it is added to. Of a b + c d the compiler may fuse either product, or none, and
+/// chooses otherwise in another instance of a function: an item's bits would depend on the orders beside it.
+template <class V> INLINE V rounded(V product) {
+#if defined(__x86_64__)
+  asm("" : "+x"(product));
+#elif defined(__aarch64__)
+  asm("" : "+w"(product));
+#else
+  asm("" : "+m"(product));
+#endif
+  return product;
+}
+
 /// x := L^-1 x and x := L^-T x for lower triangles L in panels and right-hand sides x, both in lanes.
 template <class T>
 struct Solver : Lanes<T> {
@@ -128,7 +141,7 @@ struct Solver : Lanes<T> {
     V modulus = re < 0 ? -re : re;
     Entry r{};
     if constexpr (parts == 2 && Kind == Diagonal::General) {
-      const V im = d.part[1], other = im < 0 ? -im : im, square = re * re + im * im;
+      const V im = d.part[1], other = im < 0 ? -im : im, square = rounded(re * re) + rounded(im * im);
       modulus = modulus < other ? other : modulus;
       r.part[0] = re / square, r.part[1] = -im / square;
     } else {
@@ -181,9 +194,8 @@ struct Solver : Lanes<T> {
     Entry product;
     product.part[0] = c.part[0] * reciprocal.part[0];
     if constexpr (parts == 2) {
-      product.part[0] -= c.part[1] * reciprocal.part[1];
-      product.part[1] = c.part[1] * reciprocal.part[0];
-      product.part[1] += c.part[0] * reciprocal.part[1];
+      product.part[0] = rounded(product.part[0]) - rounded(c.part[1] * reciprocal.part[1]);
+      product.part[1] = rounded(c.part[1] * reciprocal.part[0]) + rounded(c.part[0] * reciprocal.part[1]);
     }
     if (scaled) scale(product, scales[u][row]);
     c = product;
