@@ -71,7 +71,7 @@ index_t solve_entries(const sparse::Schedule&, index_t k);
 index_t solve_places(const sparse::Schedule&, index_t n);
 
 /// X := L^-1 X and X := L^-H X for k right-hand sides. X is given as X^H: a row of k numbers for each column of the
-/// plan, so that what a front gathers from elsewhere is contiguous, and every product is one that BLAS has.
+/// plan, so that what a front gathers from elsewhere is contiguous.
 template <class T>
 void sparse_forward(const SparseData<T>&, index_t k, T* X, const SolveScratch<T>&);
 template <class T>
