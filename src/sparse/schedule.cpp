@@ -1,5 +1,7 @@
 #include <sparse/schedule.hpp>
 
+#include <core/scalar.hpp>
+
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -9,9 +11,7 @@
 
 namespace trifactor::sparse {
 
-namespace {
-index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }
-}  // namespace
+using core::ceil_div;
 
 Tiles::Tiles(index_t rows, index_t columns, const core::SparseTuning& tuning) : m(rows), w(columns) {
   // Enough tiles for many threads, of whole registers, but large enough for BLAS.
