@@ -20,7 +20,7 @@ ORDERINGS = ["amd", "metis", "auto"]
 
 def phases(program, matrix, ordering, seconds):
     """Seconds of each phase, and the ordering that was used."""
-    done = subprocess.run([program, "bench", "sparse", "--matrix", matrix, "--ordering", ordering, "--against", "none",
+    done = subprocess.run([program, "bench", "sparse", "--matrix", matrix, "--ordering", ordering, "--against", "none", "--device", "host",
                            "--seconds", str(seconds), "--json"], stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit("%s failed for %s" % (program, matrix))
