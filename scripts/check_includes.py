@@ -74,7 +74,7 @@ def target_of(root, file, quoted, name):
         return "include/" + name       # config.hpp is generated
     layer = "src/" + name.split("/")[0]
     if layer in ALLOWED and name.endswith(SUFFIXES):
-        return "src/" + name           # <cuda/engine.hpp>; the toolkit's own <cuda/atomic> has no suffix
+        return "src/" + name           # <cuda/engine/engine.hpp>; the toolkit's own <cuda/atomic> has no suffix
     return None
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles kernels of a build again and lists what they spill, by kernel and by the functions that it calls.
 
-    scripts/list_spills.py build cholesky_f64 cholesky_c64          # those of build/generated/kernels/cholesky_f64.cu, ...
+    scripts/list_spills.py build cholesky_select_f64 cholesky_select_c64          # those of build/generated/kernels/cholesky_select_f64.cu, ...
     scripts/list_spills.py build cholesky_f64 --save before.json    # and keeps the numbers
     scripts/list_spills.py build cholesky_f64 --against before.json # only what is another number now
 

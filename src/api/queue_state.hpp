@@ -6,7 +6,7 @@
 #include <trifactor/queue.hpp>
 
 #if TRIFACTOR_HAS_CUDA
-#include <cuda/engine.hpp>
+#include <cuda/engine/engine.hpp>
 #endif
 
 #include <array>

@@ -1,0 +1,368 @@
+// Cholesky of a matrix of order up to 160 by a few warps, from the left by panels of eight columns. As by one warp
+// (panels.cuh), the triangle lies in shared memory in tiles of 8 x 8; one warp factors diagonal blocks, and the tiles
+// below are spread over all and multiplied by the inverse.
+#pragma once
+
+#include <cuda/batched/cholesky_warp.cuh>
+
+namespace trifactor::cuda {
+
+/// The tiles of TileStore without any room between them.
+template <class T>
+struct PackedStore {
+  static constexpr int vector = TileStore<T>::vector, pitch = 64;
+  __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
+  __device__ static constexpr int place(int r, int c) {
+    const int high = r / 4, low = r % 4, q = c % 4, half = c / 4;
+    if constexpr (sizeof(T) == 8)
+      return 32 * half + 8 * (low ^ half) + 4 * high + (q ^ (low / 2 * 2));
+    else
+      return TileStore<T>::place(r, c);
+  }
+  static constexpr int size(int n) { return pitch / 2 * ceil_div(n, 8) * (ceil_div(n, 8) + 1); }
+
+  __device__ static __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
+#pragma unroll
+    for (int q = 0; q < 8 / vector; ++q) {
+      const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(tile + place(r, TileStore<T>::column(q, 0)));
+#pragma unroll
+      for (int e = 0; e < vector; ++e) a[TileStore<T>::column(q, e)] = v.v[e];
+    }
+  }
+  __device__ static __forceinline__ void write_row(T* tile, int r, const T (&a)[8]) {
+#pragma unroll
+    for (int q = 0; q < 8 / vector; ++q) {
+      EntryVector<T, vector> v;
+#pragma unroll
+      for (int e = 0; e < vector; ++e) v.v[e] = a[TileStore<T>::column(q, e)];
+      *reinterpret_cast<EntryVector<T, vector>*>(tile + place(r, TileStore<T>::column(q, 0))) = v;
+    }
+  }
+};
+
+/// Where a lane meets a tile of the tensor cores: row right_row() and columns t and t + 4.
+template <class T>
+struct PackedPart {
+  int first, second;
+  __device__ __forceinline__ PackedPart() {
+    const LanePlace place;
+    first = PackedStore<T>::place(place.right_row(), place.t),
+    second = PackedStore<T>::place(place.right_row(), place.t + 4);
+  }
+  __device__ __forceinline__ TilePart<T> load(const T* tile) const {
+    if constexpr (sizeof(T) == 4) {
+      const auto v = *reinterpret_cast<const EntryVector<T, 2>*>(tile + first);
+      return {{v.v[0], v.v[1]}};
+    } else {
+      return {{tile[first], tile[second]}};
+    }
+  }
+  __device__ __forceinline__ void store(T* tile, T v0, T v1) const {
+    if constexpr (sizeof(T) == 4)
+      *reinterpret_cast<EntryVector<T, 2>*>(tile + first) = {{v0, v1}};
+    else
+      tile[first] = v0, tile[second] = v1;
+  }
+};
+
+/// The shape of factor_wide, for orders up to `most_`.
+template <class T, int warps_, int blocks_, int most_ = 128>
+struct WidePanels {
+  static constexpr bool in_panels = true, kept = true, aligned = false, across = false, past_cache = false;
+  static constexpr int warps = warps_, threads = 32 * warps, blocks = blocks_, most = most_;
+  static constexpr int each = ceil_div(most / 16 - 1, warps - 1);  // pairs of tiles to a warp: the first has but one
+  static constexpr int ahead = 4;                                  // panels that are on their way
+  static constexpr int inverse = ceil_div(Corner<T>::size, 32) * 32;
+  static constexpr int scratch = inverse + ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
+  static constexpr std::size_t bytes_of(index_t n) {
+    return (scratch + PackedStore<T>::size(int(min(n, index_t(most))))) * sizeof(T);
+  }
+  static constexpr std::size_t bytes = bytes_of(most);
+};
+/// The same for upper triangles, where the blocks leave little_cache: of rows that are copied by eight columns a line
+/// holds two parts, or three, and is fetched for each of them again. H200, us for 10,000 items in double, lower, upper
+/// by PanelCopy and by RowCopy: 498, 583, 484 at order 111, 499, 530, 462 at 112, 695, 806, 694 at 127, 700, 725, 675
+/// at 128. But where there is more cache 588, 587, 597 at 120, 1050, 1046, 1083 at 143.
+template <class Shape>
+struct PastCache : Shape {
+  static constexpr bool past_cache = true;
+};
+
+/// Copies panels of the lower triangle of A to shared memory, by `warps` warps. What is missing of the last tiles, and
+/// the other triangle, becomes zero.
+template <bool by_rows, class T>
+class PanelCopy {
+ public:
+  __device__ __forceinline__ PanelCopy(const Tile<T>& A, T* store)
+      : A_(A.data), ld_(by_rows ? A.row_stride : A.col_stride), n_(int(A.rows)) {
+    using Store = PackedStore<T>;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      to_[h] = shared_address(store + Store::place(walk_.row[h], walk_.col[h]));
+      from_[h] = by_rows ? walk_.row[h] * ld_ + walk_.col[h] : walk_.col[h] * ld_ + walk_.row[h];
+    }
+  }
+  /// Starts to copy panel k, of which the warp takes every `warps`-th tile, as a group.
+  __device__ __forceinline__ void start(int k, int warp, int warps) const {
+    constexpr int bytes = int(sizeof(T));
+#pragma unroll 2
+    for (int i = k + warp; 8 * i < n_; i += warps) {
+      const index_t at = by_rows ? 8 * i * ld_ + 8 * k : 8 * k * ld_ + 8 * i;
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const bool inside = 8 * i + walk_.row[h] < n_ && (i > k || walk_.col[h] <= walk_.row[h]);
+        copy_async<bytes>(to_[h] + bytes * PackedStore<T>::tile(i, k), A_ + (inside ? at + from_[h] : 0),
+                          inside ? bytes : 0);
+      }
+    }
+    copy_commit();
+  }
+
+ private:
+  const T* A_;
+  index_t ld_, from_[2];
+  int n_;
+  unsigned to_[2];
+  TileWalk<T, by_rows> walk_;
+};
+
+/// The same where rows are contiguous, of entries of eight bytes: two panels at once, and rows that begin at a multiple
+/// of sixteen bytes by two entries, past the first-level cache. If the leading dimension is odd, that is every other.
+template <class T>
+class RowCopy {
+ public:
+  __device__ __forceinline__ RowCopy(const Tile<T>& A, T* store) : A_(A.data), ld_(A.row_stride), n_(int(A.rows)) {
+    static_assert(sizeof(T) == 8);
+    using Store = PackedStore<T>;
+    const int lane = int(threadIdx.x) % 32, first = first_aligned();
+    const bool odd = ld_ % 2 != 0;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      in_pairs_[h] = odd ? h == 0 : first == 0;
+      // Such that banks meet as rarely as possible: of the four rows of a step, two are in each half of a tile.
+      const int half = in_pairs_[h] ? lane / 4 % 2 : odd ? lane / 16 : lane / 8 % 2;
+      const int in_half = in_pairs_[h] || !odd ? lane / 16 : lane / 8 % 2;
+      row_[h] = 4 * half + (odd ? 2 * in_half + (first ^ h) : in_half + 2 * h);
+      col_[h] = in_pairs_[h] ? lane / 8 % 2 * 8 + lane % 4 * 2 : lane % 8;
+      to_[h] = shared_address(store + col_[h] / 8 * Store::pitch + Store::place(row_[h], col_[h] % 8));
+    }
+  }
+  /// Starts to copy panels k and k + 1 if k is even; as a group, which is empty if it is odd.
+  __device__ __forceinline__ void start(int k, int warp, int warps) const {
+    constexpr int bytes = int(sizeof(T)), tile = bytes * PackedStore<T>::pitch;
+    if (k % 2 == 0)
+#pragma unroll 1
+      for (int i = k + warp; 8 * i < n_; i += warps)
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          const unsigned to = to_[h] + unsigned(bytes * PackedStore<T>::tile(i, k));
+          const int r = 8 * i + row_[h], c = 8 * k + col_[h], left = r < n_ ? r - c + 1 : 0;  // of the row, from c on
+          const T* const from = A_ + (left > 0 ? r * ld_ + c : first_aligned());
+          if (in_pairs_[h]) {
+            if (c < 8 * i + 8) copy_async<2 * bytes>(to, from, bytes * max(0, min(left, 2)));
+          } else {
+            copy_async<bytes>(to, from, left > 0 ? bytes : 0);
+            if (i > k) copy_async<bytes>(to + tile, left > 8 ? from + 8 : A_, left > 8 ? bytes : 0);
+          }
+        }
+    copy_commit();
+  }
+
+ private:
+  __device__ int first_aligned() const { return int(reinterpret_cast<std::uintptr_t>(A_) / 8 % 2); }  // entry
+
+  const T* A_;
+  index_t ld_;
+  int n_, row_[2], col_[2];
+  bool in_pairs_[2];
+  unsigned to_[2];
+};
+
+/// `pairs` pairs of tiles of panel p in registers: rows p + 2 (first + j step) of tiles and the next; where the last is
+/// missing, the one before once more.
+template <int pairs, class T>
+class WidePairs {
+ public:
+  __device__ __forceinline__ WidePairs(T* store, const PackedPart<T>& part, int p, int used, int first, int step)
+      : part_(part), panel_(PackedStore<T>::pitch * p), right_(store + PackedStore<T>::tile(p, 0)) {
+#pragma unroll
+    for (int i = 0; i < 2 * pairs; ++i)
+      row_[i] = store + PackedStore<T>::tile(min(p + 2 * (first + i / 2 * step) + i % 2, used - 1), 0);
+#pragma unroll
+    for (int j = 0; j < pairs; ++j) c_[j].start(part.load(row_[2 * j] + panel_), part.load(row_[2 * j + 1] + panel_));
+  }
+  /// L_ip -= L_ik L_pk^H
+  __device__ __forceinline__ void subtract(int k) {
+    const int at = PackedStore<T>::pitch * k;
+    TilePart<T> x[2 * pairs];
+    const TileOperand<T> b(part_.load(right_ + at));
+#pragma unroll
+    for (int i = 0; i < 2 * pairs; ++i) x[i] = part_.load(row_[i] + at);
+#pragma unroll
+    for (int j = 0; j < pairs; ++j) c_[j].subtract(TileOperand<T>(x[2 * j]), TileOperand<T>(x[2 * j + 1]), b);
+  }
+  /// All of them back to their places.
+  __device__ __forceinline__ void store() const {
+#pragma unroll
+    for (int i = 0; i < 2 * pairs; ++i)
+      part_.store(row_[i] + panel_, c_[i / 2].get(i % 2 * 2), c_[i / 2].get(i % 2 * 2 + 1));
+  }
+  /// The diagonal block alone, which is the first tile of the first pair.
+  __device__ __forceinline__ void store_diagonal() const { part_.store(right_ + panel_, c_[0].get(0), c_[0].get(1)); }
+  /// Multiplies all by the inverse of the diagonal block; to shared memory and, where columns are contiguous, to A, in
+  /// which the lane's part of the first tile of column p is at `out`. The diagonal block itself is left out.
+  template <bool by_rows>
+  __device__ __forceinline__ void solve(T* out, index_t ld, int left, const RightPart<T>& negative, int p, int used,
+                                        int first, int step) {
+#pragma unroll
+    for (int j = 0; j < pairs; ++j) {
+      TensorEntries<T> c;
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c.set(e, c_[j].get(e));
+      c = times_inverse(c, negative);
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int i = p + 2 * (first + j * step) + h;
+        if (i == p || i >= used) continue;
+        part_.store(row_[2 * j + h] + panel_, c.get(2 * h), c.get(2 * h + 1));
+        if constexpr (!by_rows)
+          if (8 * i < left) out[8 * i] = c.get(2 * h), out[8 * i + 4 * ld] = c.get(2 * h + 1);
+      }
+    }
+  }
+
+ private:
+  PackedPart<T> part_;
+  int panel_;
+  T *row_[2 * pairs], *right_;
+  TilePair<T> c_[pairs];
+};
+
+/// Writes row i of tiles, where rows are contiguous, by one warp.
+template <class T>
+__device__ __forceinline__ void write_wide_row(const Tile<T>& A, const T* store, int i) {
+  using Store = PackedStore<T>;
+  const TileWalk<T, true> walk;
+  const int n = int(A.rows);
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const T* const from = store + Store::tile(i, 0) + Store::place(walk.row[h], walk.col[h]);
+    T* const to = A.data + (8 * i + walk.row[h]) * A.row_stride + walk.col[h];
+    const bool inside = 8 * i + walk.row[h] < n;
+    const int last = walk.col[h] <= walk.row[h] ? i : i - 1;
+#pragma unroll 4
+    for (int k = 0; k <= i; ++k) {
+      T v = from[Store::pitch * k];
+      if constexpr (is_complex<T>)
+        if (k == i && walk.row[h] == walk.col[h]) v = T(real(v));
+      if (inside && k <= last) to[8 * k] = v;
+    }
+  }
+}
+
+/// Writes a tile on the diagonal, where columns are contiguous, by one warp: rows and columns from 8 p on.
+template <class T>
+__device__ __forceinline__ void write_wide_diagonal(const Tile<T>& A, const T* tile, int p) {
+  const TileWalk<T, false> walk;
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    T v = tile[PackedStore<T>::place(walk.row[h], walk.col[h])];
+    if constexpr (is_complex<T>)
+      if (walk.row[h] == walk.col[h]) v = T(real(v));
+    if (walk.col[h] <= walk.row[h] && 8 * p + walk.row[h] < int(A.rows))
+      A.data[(8 * p + walk.col[h]) * A.col_stride + 8 * p + walk.row[h]] = v;
+  }
+}
+
+/// Factors A by all threads of the block. Returns 0, or the order of the minor that is not positive definite. Shared
+/// memory is free again after a barrier. In turn, for each panel: it is updated with those before, and the first warp
+/// factors its diagonal block [the inverse is there] all others are multiplied by it [it is complete]. The last warp
+/// updates the tiles that the first one wants next with all but the last panel, so that this is all that is left to it.
+template <bool by_rows, class Shape, class T>
+__device__ __forceinline__ int factor_wide(const Tile<T>& A) {
+  using Store = PackedStore<T>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  __shared__ int status;
+  constexpr int warps = Shape::warps, ahead = Shape::ahead;
+  const int warp = __shfl_sync(~0u, int(threadIdx.x) / 32, 0), lane = int(threadIdx.x % 32);
+  const int n = int(A.rows), used = (n + 7) / 8;
+  T* const V = reinterpret_cast<T*>(raw);  // the inverse, by rows
+  T *const scratch = V + Shape::inverse, *const store = V + Shape::scratch;
+  const std::conditional_t<Shape::past_cache, RowCopy<T>, PanelCopy<by_rows, T>> copy(A, store);
+  for (int k = 0; k < ahead; ++k) copy.start(k, warp, warps);
+  copy_wait<ahead - 2>();
+  __syncthreads();  // the first two panels are there
+  const PackedPart<T> part;
+  const LanePlace place;
+  const index_t ld = A.col_stride;
+  const int left = n - place.right_row();              // rows from the lane's first on
+  T* out = A.data + place.right_row() + place.t * ld;  // the lane's part of a panel
+  int failed = 0, p = 0;
+#pragma unroll 1
+  for (; p < used; ++p, out += 8 * ld) {
+    if (warp == 0) {
+      WidePairs<1, T> tiles(store, part, p, used, 0, 0);
+      if (p > 0) tiles.subtract(p - 1);
+      tiles.store_diagonal();
+      __syncwarp();  // the diagonal block is there
+      // Lanes 0 to 7 have a row of it, all others one of the identity, which becomes one of the inverse.
+      T a[1][8];
+      T* const diagonal = store + Store::tile(p, p);
+      const int row = lane % 8;
+      const auto read = [&]() TF_INLINE_LAMBDA {
+        Store::read_row(diagonal, row, a[0]);
+        if (lane >= 8 || 8 * p + row >= n)
+#pragma unroll
+          for (int c = 0; c < 8; ++c) a[0][c] = T(c == row ? 1 : 0);
+      };
+      read();
+      Real<T> mine = factor_columns<false>(a, lane, scratch);
+      if (__any_sync(~0u, !middling(mine))) {
+        read();
+        mine = factor_columns<true>(a, lane, scratch);
+      }
+      failed = __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
+      if (lane < 8)
+        Store::write_row(diagonal, row, a[0]);
+      else if (lane < 16)
+        write_vectors(V + row * Corner<T>::pitch, a[0]);
+      if (lane == 0) status = failed;
+      __syncthreads();  // the inverse is there
+      tiles.template solve<by_rows>(out, ld, left, negative_inverse(V, LanePlace()), p, used, 0, 0);
+      copy_wait<0>();
+    } else {
+      copy.start(p + ahead, warp - 1, warps - 1);
+      if (by_rows && warp == warps - 2 && p > 0) write_wide_row(afresh(A), store, p - 1);
+      if (warp == warps - 1 && p > 0 && p + 1 < used) {
+        WidePairs<1, T> next(store, part, p + 1, used, 0, 0);
+#pragma unroll 2
+        for (int k = 0; k < p; ++k) next.subtract(k);
+        next.store();
+      }
+      const int more = (used - p + 1) / 2 - warp, mine = more > 0 ? ceil_div(more, warps - 1) : 0;
+      if (mine == 0) __syncthreads();  // as below
+      for_constants<Shape::each>([&](auto constant) TF_INLINE_LAMBDA {
+        constexpr int count = decltype(constant)::value + 1;
+        if (mine == count) {
+          WidePairs<count, T> tiles(store, part, p, used, warp, warps - 1);
+#pragma unroll 1
+          for (int k = 0; k < p; ++k) tiles.subtract(k);
+          __syncthreads();  // the inverse is there
+          tiles.template solve<by_rows>(out, ld, left, negative_inverse(V, LanePlace()), p, used, warp, warps - 1);
+          kept_apart<count>();
+        }
+      });
+      if (!by_rows && warp == 1) write_wide_diagonal(afresh(A), store + Store::tile(p, p), p);
+      failed = status;
+      copy_wait<ahead - 2>();
+    }
+    __syncthreads();  // the panel is complete, and the one after the next is there
+    if (failed) break;
+  }
+  copy_wait<0>();  // nothing is under way, even if a panel failed
+  if constexpr (by_rows)
+    if (warp == warps - 2) write_wide_row(afresh(A), store, min(p, used - 1));
+  return failed ? 8 * p + failed : 0;
+}
+
+}  // namespace trifactor::cuda

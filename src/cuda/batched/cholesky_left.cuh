@@ -1,0 +1,432 @@
+// Cholesky of a matrix by one block, from the left by block columns. One warp factors diagonal tiles of 32 x 32 and,
+// where the factor does not fit into shared memory, brings operands; the others hold a block column in registers.
+#pragma once
+
+#include <cuda/batched/block_strips.cuh>
+
+namespace trifactor::cuda {
+
+// ---- the factor stays in shared memory ----
+// In turn, for each block column: its diagonal tile is factored, and the others update the next column with what was
+// there before [it is factored] this column is solved [it is solved] and the next one is updated with it, the two
+// strips of the next diagonal tile first, for which the factoring warp waits.
+
+/// Where two workers, with 16 rows each, tell the warp that factors that the diagonal tile is there, and go on. In
+/// shared memory, since racecheck takes bar.sync of three warps for no order at all, and reports pairs of accesses that
+/// lie on two sides of a __syncthreads().
+__device__ __forceinline__ unsigned diagonal_barrier() {
+  __shared__ std::uint64_t barrier;
+  return shared_address(&barrier);
+}
+/// Where the workers meet without the warp that factors.
+template <class Shape>
+__device__ __forceinline__ void meet_workers() {
+  asm volatile("bar.sync 1, %0;" ::"n"(32 * Shape::workers) : "memory");
+}
+inline constexpr int diagonal_threads = 64;
+
+template <class T, class Shape>
+__device__ __noinline__ void kept_chain(Tile<T> given) {
+  const Tile<T> A = afresh(given);
+  const int n = int(A.rows);
+  prefetch_columns(afresh(A), 0);
+  for (int k0 = 0; k0 < n; k0 += Shape::nb) {
+    if (k0 + Shape::nb < n) prefetch_columns(afresh(A), k0 + Shape::nb);
+    barrier_wait(diagonal_barrier(), k0 / Shape::nb % 2);  // the diagonal tile is there
+    factor_diagonal<T, Shape>(A, k0);
+    __syncthreads();  // it is factored
+    write_diagonal<T, Shape>(afresh(A), k0);
+    if (LeftShared<T, Shape>::status() > 0) break;
+    if (k0 + Shape::nb < n) __syncthreads();  // the block column is solved
+  }
+  if (threadIdx.x == 0) {
+    barrier_end(diagonal_barrier());
+    if constexpr (Shape::given == 0) barrier_end(given_barrier());
+  }
+}
+
+template <class T, class Shape>
+__device__ __noinline__ void kept_work(Tile<T> given, int worker) {
+  using Shared = LeftShared<T, Shape>;
+  using Kept = KeptTile<T>;
+  using std::integral_constant;
+  constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips;
+  const Tile<T> A = afresh(given);
+  const int n = int(A.rows);
+  const TilePlace<Shape::pairs> place;
+  const int lane_place = Kept::place();
+  const index_t half = 4 * A.col_stride;
+  // Where the lane has its part of 16 rows of tile column k.
+  const auto kept = [&](int row, int k) TF_INLINE_LAMBDA {
+    return Shared::tiles() + Shape::slot(row / nb, k) + row % nb / 16 * Kept::offset(2, 0) + lane_place;
+  };
+  const auto park = [&](const TensorEntries<T>(&c)[tiles], int row, int k) TF_INLINE_LAMBDA {
+    T* const to = kept(row, k);
+#pragma unroll
+    for (int u = 0; u < tiles; ++u) put_tile<Kept>(to, u, c[u]);
+  };
+  const auto load = [&](TensorEntries<T>(&c)[tiles], int row, int k0) TF_INLINE_LAMBDA {
+    Strip<T, Shape::pairs, Shape::aligned> strip;
+    strip.find(afresh(A), row, k0, place);
+    strip.load(c, A.data, n, row, k0, half, 0, place);
+  };
+#pragma unroll 1
+  for (int row = 16 * worker; row < min(n, Shape::first_late); row += 16 * Shape::workers) {
+    TensorEntries<T> c[tiles];
+    load(c, row, 0);
+    if (row < nb)
+      put_diagonal<T, Shape>(c, 0, row, place);
+    else
+      park(c, row, 0);
+  }
+  if (worker < 2) barrier_arrive(diagonal_barrier());  // the first diagonal tile is there
+  for (int k0 = 0; k0 < n; k0 += nb) {
+    const int k1 = k0 + nb;
+    // As many warps update as give each quarter of the multiprocessor the same, and most of them several strips, which
+    // share right operands.
+    const int rows = max(0, n - k1), end_kept = Shape::late && k1 < Shape::first_late ? min(n, Shape::first_late) : n;
+    const int updaters = Shape::apart  ? rows <= 16 * strips * Shape::updaters ? Shape::updaters : Shape::workers
+                         : Shape::late ? Shape::workers
+                                       : min(Shape::workers, (rows + 64 * strips - 1) / (64 * strips) * 4);
+    const int solvers = Shape::apart ? updaters : Shape::workers;
+    // A late strip is the last of its warp, and the only one where there are warps enough.
+    const int late_strips = Shape::late ? (n - end_kept + 15) / 16 : 0, first_with_late = updaters - late_strips;
+    const int keepers = end_kept - k1 <= 16 * strips * first_with_late ? first_with_late : updaters;
+    const bool has_late = Shape::late > 0 && worker >= first_with_late && worker < updaters;
+    const auto row = [&](int s) TF_INLINE_LAMBDA {
+      const int r = worker < keepers ? k1 + 16 * (worker + keepers * s) : n;
+      if constexpr (Shape::late > 0)
+        return s + 1 == strips && has_late ? end_kept + 16 * (worker - first_with_late) : r < end_kept ? r : n;
+      return r;
+    };
+    TensorEntries<T> c[strips + Shape::more][tiles];
+    const auto right = [&](int k) TF_INLINE_LAMBDA { return Shared::tiles() + Shape::slot(k1 / nb, k) + lane_place; };
+    // Strips first, first + 1, ... -= their products with tile column k
+    const auto update = [&](auto from, auto count, int k) TF_INLINE_LAMBDA {
+      constexpr int first = decltype(from)::value, active = decltype(count)::value;
+      const T* P[active];
+#pragma unroll
+      for (int s = 0; s < active; ++s) P[s] = kept(row(first + s), k);
+      subtract_tile<Kept, active, tiles, Shape::together>(
+          [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[first + s][j]; }, right(k),
+          [&](int u, int, int s) TF_INLINE_LAMBDA { return as_left(get_tile<Kept>(P[s], u)); }, [](int, int) {});
+    };
+    // The same for a late strip and tile columns begin .. end - 1, with what it is made of on its way.
+    const auto update_late = [&](auto strip, int begin, int end) TF_INLINE_LAMBDA {
+      constexpr int s = decltype(strip)::value;
+      const auto entries = [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[s][j]; };
+      if constexpr (Shape::copies) {
+        CopiedStrip<T> copy;
+        copy.room = Shared::room(worker - first_with_late);
+        copy.begin(afresh(A), row(s), nb * begin, nb * end);
+#pragma unroll 1
+        for (int k = begin; k < end; ++k) {
+          copy.next(afresh(A), row(s), nb * k, nb * end);
+          subtract_tile<Kept, 1, tiles, Shape::together>(
+              entries, right(k), [&](int u, int, int) TF_INLINE_LAMBDA { return as_left(copy.left[u]); },
+              [](int, int) {});
+        }
+      } else {
+        constexpr int ahead = Shape::ahead;
+        Strip<T, Shape::pairs, Shape::aligned> at;
+        LeftPart<T> left[ahead];
+        const auto read = [&](LeftPart<T>& to, bool more) TF_INLINE_LAMBDA { at.next(to, A.data, half, more, true); };
+        at.find(afresh(A), row(s), nb * begin, place);
+#pragma unroll
+        for (int g = 0; g < ahead; ++g) read(left[g], nb * begin + 8 * g < nb * end);
+#pragma unroll 1
+        for (int k = begin; k < end; ++k)
+          subtract_tile<Kept, 1, tiles, Shape::together>(
+              entries, right(k),
+              [&](int, int v, int) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead]; },
+              [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], nb * k + 8 * (u + ahead) < nb * end); });
+      }
+    };
+#pragma unroll
+    for (int s = 0; s < strips; ++s)
+      if (row(s) < n) load(c[s], row(s), k1);
+    using First = integral_constant<int, 0>;
+    using Last = integral_constant<int, strips - 1>;
+    if (strips > 1 && row(strips - 1) < end_kept) {
+#pragma unroll 1
+      for (int k = 0; k < k0 / nb; ++k) update(First{}, integral_constant<int, strips>{}, k);
+    } else if (row(0) < end_kept) {
+#pragma unroll 1
+      for (int k = 0; k < k0 / nb; ++k) update(First{}, integral_constant<int, 1>{}, k);
+    }
+    if constexpr (Shape::late > 0)
+      if (has_late) update_late(Last{}, 0, k0 / nb);
+    __syncthreads();  // the diagonal tile is factored, and nobody reads the tiles of its row any more
+#pragma unroll 1
+    for (int r = k1 + 16 * worker; r < n && worker < solvers; r += 16 * solvers) {
+      TensorEntries<T> y[tiles];
+      const bool late = Shape::late > 0 && r >= end_kept;
+      T* const at = late ? Shared::tiles() : kept(r, k0 / nb);
+      if (late)
+        load(y, r, k0);
+      else
+#pragma unroll
+        for (int u = 0; u < tiles; ++u) y[u] = get_tile<Kept>(static_cast<const T*>(at), u);
+      solve_strip<Shape, Kept>(y, afresh(A), k0, r, !late, at, place);
+    }
+    if (k1 >= n) break;
+    const bool failed = Shared::status() > 0;
+    if (!failed) {
+      __syncthreads();  // the block column is solved, and nobody wants its diagonal tile any more
+      for_constants<strips>([&](auto constant) TF_INLINE_LAMBDA {
+        constexpr int s = decltype(constant)::value;
+        if (row(s) < end_kept) update(constant, integral_constant<int, 1>{}, k0 / nb);
+        if (s == 0 && worker < 2) {
+          if (row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
+          barrier_arrive(diagonal_barrier());  // the next diagonal tile is there
+          if constexpr (Shape::given == 0) {
+            if (row(0) < n) put_given<T, Shape>(c[0], afresh(A), k1, row(0), place);
+            barrier_arrive(given_barrier());  // and in A
+          }
+        }
+      });
+      if constexpr (Shape::late > 0)
+        if (has_late) update_late(Last{}, k0 / nb, k1 / nb);
+    }
+    if constexpr (Shape::across) {
+      __syncwarp();  // what the warp has solved is there
+#pragma unroll 1
+      for (int r = k1 + 16 * worker; r < end_kept && worker < solvers; r += 16 * solvers)
+        RowParts<T, Kept::offset(0, 2)>::write(static_cast<const T*>(kept(r, k0 / nb) - lane_place), afresh(A), r, k0);
+    }
+    if (failed) break;
+    if constexpr (Shape::more > 0)
+      if (row(strips) < n) {
+        load(c[strips], row(strips), k1);
+#pragma unroll 1
+        for (int k = 0; k < k1 / nb; ++k) update(integral_constant<int, strips>{}, integral_constant<int, 1>{}, k);
+      }
+    meet_workers<Shape>();  // nobody reads the tiles of its row any more
+    const bool room = k1 + nb == Shape::first_late && n > Shape::first_late;  // for late rows: no other is wanted now
+#pragma unroll
+    for (int s = 0; s < strips + Shape::more; ++s)
+      if (row(s) >= k1 + nb && row(s) < n) {
+        if (Shape::late == 0 || row(s) < end_kept || room) {
+          park(c[s], row(s), k1 / nb);
+        } else if constexpr (Shape::copies) {
+          RowParts<T>::write(c[s], Shared::room(worker - first_with_late), afresh(A), row(s), k1);
+        } else {
+          StripWriter<T, Shape::pairs, Shape::aligned> writer(afresh(A), row(s), k1, place);
+#pragma unroll
+          for (int u = 0; u < tiles; ++u) writer.next(c[s][u]);
+        }
+      }
+    if constexpr (Shape::late > 0)
+      if (room) {
+        const int count = (n - Shape::first_late + 15) / 16;
+#pragma unroll 1
+        for (int i = worker; i < count * (k1 / nb); i += Shape::workers) {
+          const int r = Shape::first_late + i % count * 16, k = i / count;
+          TensorEntries<T> y[tiles];
+          load(y, r, nb * k);
+          park(y, r, k);
+        }
+        meet_workers<Shape>();  // the late rows are kept, too
+      }
+  }
+}
+
+// ---- the factor is read from global memory ----
+
+template <class T, class Shape>
+__device__ __noinline__ void streamed_chain(Tile<T> given) {
+  using Shared = LeftShared<T, Shape>;
+  using Copied = CopiedTile<T, Shape::pairs>;
+  const Tile<T> A = afresh(given);
+  constexpr int nb = Shape::nb, width = nb * Shape::wide;
+  const int n = int(A.rows);
+  for (int k = 0; k < min(width, n); k += nb) prefetch_columns(A, k);
+  for (int k0 = 0; k0 < n; k0 += width) {
+    for (int k = k0 + width; k < min(k0 + 2 * width, n); k += nb) prefetch_columns(A, k);
+    for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
+      TileCopy<Copied, T> first(A, k0), second(A, min(k0 + (Shape::wide - 1) * nb, n - 1));
+      int to = 0;
+      const auto fetch = [&](int k) TF_INLINE_LAMBDA {
+        if (k < k0) {
+          first.next(Shared::tiles() + to);
+          if constexpr (Shape::wide > 1) second.next(Shared::tiles() + to + Copied::size);
+        }
+        copy_commit();
+        to = to == (Shape::ring - Shape::wide) * Copied::size ? 0 : to + Shape::wide * Copied::size;
+      };
+      constexpr int ahead = Shape::ring / Shape::wide - 1;  // tiles
+#pragma unroll
+      for (int k = 0; k < ahead; ++k) fetch(k * nb);
+      for (int k = 0; k < k0; k += nb) {
+        copy_wait<ahead - 1>();
+        __syncthreads();  // the tiles are there; nobody reads those before
+        fetch(k + ahead * nb);
+      }
+      if (r0 == k0)
+        for (int k = k0; k < min(k0 + width, n); k += nb) {
+          __syncthreads();  // the diagonal tile is there
+          factor_diagonal<T, Shape>(A, k);
+          __syncthreads();  // it is factored
+          if (Shared::status() > 0) break;
+          if (k + nb < min(k0 + width, n)) __syncthreads();  // what is left of the next one is there
+        }
+      __syncthreads();  // what was written is visible to all who read it from the left
+    }
+    for (int k = k0; k < min(k0 + width, n) && (Shared::status() == 0 || Shared::status() > k); k += nb)
+      write_diagonal<T, Shape>(A, k);  // while the others go on
+    if (Shared::status() > 0) break;
+  }
+}
+
+template <class T, class Shape>
+__device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
+  using Shared = LeftShared<T, Shape>;
+  using Copied = CopiedTile<T, Shape::pairs>;
+  const Tile<T> A = afresh(given);
+  constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips, ahead = Shape::ahead, wide = Shape::wide;
+  const int n = int(A.rows);
+  const TilePlace<Shape::pairs> place;
+  const int lane_place = Copied::place(place);
+  const index_t half = 4 * A.col_stride;
+  for (int k0 = 0; k0 < n; k0 += nb * wide) {
+    for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
+      TensorEntries<T> c[wide][strips][tiles];
+      Strip<T, Shape::pairs, Shape::aligned> strip[strips];
+      LeftPart<T> left[ahead][strips];
+      const auto row = [&](int s) TF_INLINE_LAMBDA { return r0 + 16 * (worker + Shape::workers * s); };
+      const auto read = [&](LeftPart<T>(&to)[strips], bool more) TF_INLINE_LAMBDA {
+#pragma unroll
+        for (int s = 0; s < strips; ++s) strip[s].next(to[s], A.data, half, more, more);
+      };
+      const bool any = row(0) < n;
+      using Parts = RowParts<T>;
+      CopiedStrip<T> copy;
+      T* turned = nullptr;  // where strips are turned
+      if constexpr (Shape::across) {
+        static_assert(strips == 1);
+        turned = Shared::room((Shape::copies ? Shape::workers : 0) + worker);
+      }
+      if constexpr (Shape::copies) {
+        copy.room = Shared::room(worker);
+        if (any) copy.begin(A, row(0), 0, k0);
+      } else if (any) {
+#pragma unroll
+        for (int s = 0; s < strips; ++s) strip[s].find(A, row(s), 0, place);
+        if (k0 > 0)
+#pragma unroll
+          for (int g = 0; g < ahead; ++g) read(left[g], true);
+      }
+      if constexpr (Shape::across && !is_complex<T>) {
+        if (any) {
+          T v[wide][16];
+#pragma unroll
+          for (int w = 0; w < wide; ++w) Parts::load(v[w], A, row(0), k0 + w * nb);
+#pragma unroll
+          for (int w = 0; w < wide; ++w) Parts::take(c[w][0], v[w], turned);
+        }
+      } else if (any) {
+#pragma unroll
+        for (int w = 0; w < wide; ++w)
+#pragma unroll
+          for (int s = 0; s < strips; ++s)
+            if (row(s) < n && row(s) >= k0 + w * nb)
+              strip[s].load(c[w][s], A.data, n, row(s), k0 + w * nb, half,
+                            (max(0, k0 - 8 * ahead) + w * nb) * A.col_stride, place);
+      }
+      int turn = 0;
+      for (int k = 0; k < k0; k += nb) {
+        __syncthreads();  // the tiles are there
+        const T* const B = Shared::tiles() + turn + lane_place;
+        turn = turn == (Shape::ring - wide) * Copied::size ? 0 : turn + wide * Copied::size;
+        const auto update = [&](auto count) TF_INLINE_LAMBDA {
+          subtract_tile<Copied, decltype(count)::value, wide * tiles, Shape::together>(
+              [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][s][j % tiles]; }, B,
+              [&](int, int v, int s) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead][s]; },
+              [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], k + 8 * (u + ahead) < k0); });
+        };
+        if constexpr (Shape::copies) {
+          if (any) {
+            copy.next(A, row(0), k, k0);
+            subtract_tile<Copied, 1, wide * tiles>(
+                [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][0][j % tiles]; }, B,
+                [&](int u, int, int) TF_INLINE_LAMBDA { return as_left(copy.left[u]); }, [](int, int) {});
+          }
+        } else if (strips > 1 && row(strips - 1) < n)
+          update(std::integral_constant<int, strips>{});
+        else if (any)
+          update(std::integral_constant<int, 1>{});
+      }
+#pragma unroll
+      for (int w = 0; w < wide; ++w) {
+        const int k = k0 + w * nb;
+        if (k >= n) break;
+        if (r0 == k0) {
+          if (any && row(0) >= k && row(0) < k + nb) put_diagonal<T, Shape>(c[w][0], k, row(0), place);
+          __syncthreads();  // the diagonal tile is there
+          __syncthreads();  // it is factored
+        }
+#pragma unroll
+        for (int s = 0; s < strips; ++s)
+          if (row(s) >= k + nb && row(s) < n) {
+            solve_strip<Shape, Copied>(c[w][s], afresh(A), k, row(s), w + 1 < wide && row(s) < k + 2 * nb,
+                                       Shared::between() + lane_place + (row(s) - k - nb), place);
+            if constexpr (Shape::across) Parts::write(c[w][s], turned, afresh(A), row(s), k);
+          }
+        if (Shared::status() > 0 && Shared::status() <= k + nb) break;  // the columns before the failed one are solved
+        if (w + 1 < wide && k + nb < n) {
+          if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there
+#pragma unroll
+          for (int s = 0; s < strips; ++s)
+            if (row(s) >= k + nb && row(s) < n)
+              subtract_tile<Copied, 1, tiles>(
+                  [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[w + 1 < wide ? w + 1 : w][s][j]; },
+                  Shared::between() + lane_place, [&](int, int v, int) TF_INLINE_LAMBDA { return as_left(c[w][s][v]); },
+                  [](int, int) {});
+        }
+      }
+      __syncthreads();  // what was written is visible to all who read it from the left
+    }
+    if (Shared::status() > 0) break;
+  }
+}
+
+/// Factors A by all threads of the block. Returns 0, or the order of the minor that is not positive definite. Shared
+/// memory is free again after a barrier.
+template <class T, class Shape>
+__device__ __forceinline__ int factor_left(const Tile<T>& A) {
+  using Shared = LeftShared<T, Shape>;
+  const int warp = __shfl_sync(~0u, int(threadIdx.x) / 32, 0);
+  const int worker = !Shape::apart ? warp - 1 : warp % 4 ? warp - warp / 4 - 1 : Shape::updaters + warp / 4 - 1;
+  if (threadIdx.x == 0) {
+    Shared::status() = 0;
+    if constexpr (Shape::kept) barrier_init(diagonal_barrier(), diagonal_threads);
+    if constexpr (Shape::given == 0) barrier_init(given_barrier(), diagonal_threads);
+  }
+  __syncthreads();  // nothing has failed yet
+  if constexpr (Shape::kept) {
+    if (warp > 0)
+      kept_work<T, Shape>(A, worker);
+    else
+      kept_chain<T, Shape>(A);
+  } else {
+    if (warp > 0)
+      streamed_work<T, Shape>(A, worker);
+    else
+      streamed_chain<T, Shape>(A);
+  }
+  return Shared::status();
+}
+
+/// The same, in panels if the shape is one of these.
+template <class T, class Shape>
+__device__ __forceinline__ int factor_by_block(const Tile<T>& A) {
+  if (A.rows == 0) return 0;
+  if constexpr (Shape::past_cache)
+    return factor_wide<true, Shape>(afresh(A));
+  else if constexpr (Shape::in_panels)
+    return A.row_stride == 1 ? factor_wide<false, Shape>(afresh(A)) : factor_wide<true, Shape>(afresh(A));
+  else
+    return factor_left<T, Shape>(A);
+}
+
+}  // namespace trifactor::cuda

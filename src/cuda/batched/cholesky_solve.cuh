@@ -1,0 +1,294 @@
+// Solves with Cholesky factors of order up to 64, for a batch: the factor in shared memory, sixteen right-hand sides at
+// a time in the registers of a warp. A matrix may be factored first, so that it is read once.
+#pragma once
+
+#include <cuda/engine/launch.cuh>
+#include <cuda/batched/cholesky_warp.cuh>
+#include <cuda/device/pivot_block.cuh>
+#include <cuda/batched/cholesky_lanes.cuh>
+
+namespace trifactor::cuda {
+
+template <class T, int strips>
+struct SolveShape {
+  using Kept = typename Resident<T, strips, 1>::Kept;
+  static constexpr int corner = Kept::size, inverses = corner + Resident<T, strips, 1>::corner;  // where they begin
+  static constexpr int entries = inverses + 2 * strips * Corner<T>::size;
+};
+
+/// L, of which the lower triangle of order n is given, into `kept`, and the inverses of its diagonal blocks into V: as
+/// factor_resident leaves them.
+template <class T, int strips>
+__device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> kept, T* V) {
+  const int n = int(L.rows);
+  const LanePlace place;
+  const Tile<const T> in = afresh(L);
+  for (int p = 0; 8 * p < n; ++p)
+#pragma unroll
+    for (int i = 0; i < strips; ++i)
+      if (2 * i + 1 >= p && 16 * i < n) {
+        const TensorEntries<T> c = load_tile<false, T>(in, n, 16 * i, 8 * p, place);
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          if (16 * i + place.row(e) >= 8 * p) kept.at(p, 16 * i + place.row(e), place.col(e)) = c.get(e);
+      }
+  __syncwarp();  // the factor is there
+  // V = L^-H: eight lanes to a block, a row each, by substitution.
+  for (int t = int(threadIdx.x); t / 8 * 8 < n; t += 32) {
+    const int p = t / 8, row = t % 8;
+    T x[8];
+#pragma unroll
+    for (int c = 0; c < 8; ++c) {
+      x[c] = T(c == row ? 1 : 0);
+#pragma unroll
+      for (int k = 0; k < c; ++k) x[c] = minus_product(x[c], x[k], conj(kept.at(p, 8 * p + c, k)));
+      x[c] = x[c] * (Real<T>(1) / real(kept.at(p, 8 * p + c, c)));
+      V[p * Corner<T>::size + row * Corner<T>::pitch + c] = x[c];
+    }
+  }
+}
+
+/// X := (L L^H)^-1 X, or (conj(L) L^T)^-1 X if `flipped`, by a warp, which holds X^H, or X^T, as tiles of 16 x 8.
+template <class T, int strips>
+__device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool flipped, const Tile<T>& given) {
+  constexpr int panels = 2 * strips;
+  const int n = int(given.rows), columns = int(given.cols);
+  const LanePlace place;
+  for (int j0 = 0; j0 < columns; j0 += 16) {
+    const Tile<T> X = afresh(given);
+    TensorEntries<T> x[panels];
+#pragma unroll
+    for (int p = 0; p < panels; ++p)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int j = j0 + place.row(e), k = 8 * p + place.col(e);
+        x[p].set(e, k < n && j < columns ? conj_if(!flipped, X(k, j)) : T(0));
+      }
+#pragma unroll
+    for (int p = 0; p < panels; ++p)
+      if (8 * p < n) {
+        x[p] = times_inverse(x[p], negative_inverse(V + p * Corner<T>::size, place));  // x_p := x_p L_pp^-H
+#pragma unroll
+        for (int i = p + 1; i < panels; ++i)
+          if (8 * i < n) {
+            RightPart<T> right;
+#pragma unroll
+            for (int s = 0; s < 2; ++s) right.v[s] = kept.at(p, 8 * i + place.right_row(), 4 * s + place.t);
+            subtract_product(x[i], as_left(x[p]), right);  // x_i -= x_p L_ip^H
+          }
+      }
+#pragma unroll
+    for (int p = 0; p < panels; ++p)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (8 * p + place.col(e) >= n) x[p].set(e, T(0));  // rows of the factor beyond the last hold anything
+#pragma unroll
+    for (int p = panels - 1; p >= 0; --p)
+      if (8 * p < n) {
+        RightPart<T> negative;
+#pragma unroll
+        for (int s = 0; s < 2; ++s)
+          negative.v[s] = -V[p * Corner<T>::size + place.right_row() * Corner<T>::pitch + 4 * s + place.t];
+        x[p] = times_inverse(x[p], negative);  // x_p := x_p L_pp^-1
+#pragma unroll
+        for (int i = 0; i < p; ++i) {
+          RightPart<T> right;
+#pragma unroll
+          for (int s = 0; s < 2; ++s) right.v[s] = conj(kept.at(i, 8 * p + 4 * s + place.t, place.right_row()));
+          subtract_product(x[i], as_left(x[p]), right);  // x_i -= x_p L_pi
+        }
+      }
+    const Tile<T> out = afresh(given);
+#pragma unroll
+    for (int p = 0; p < panels; ++p)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int j = j0 + place.row(e), k = 8 * p + place.col(e);
+        if (k < n && j < columns) out(k, j) = conj_if(!flipped, x[p].get(e));
+      }
+  }
+}
+
+/// Whether item b is to be factored and solved for.
+template <class T>
+__device__ bool fits(const Items<T>& A, const Items<T>& B, index_t b) {
+  return wanted(A, b, nullptr, true) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
+}
+template <class T>
+__device__ constexpr bool fits(const EqualItems<T>&, const EqualItems<T>&, index_t) {
+  return true;
+}
+
+/// With `factors`, A is factored first and info decided; without, A is a factor and items whose info is not 0 are
+/// skipped.
+template <class T, int strips, bool factors>
+__global__ void __launch_bounds__(32, Resident<T, strips, 1>::blocks)
+    cholesky_solve_kernel(Items<T> A, bool flipped, Items<T> B, std::conditional_t<factors, int*, const int*> info) {
+  using Shape = SolveShape<T, strips>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  T *const shared = reinterpret_cast<T*>(raw), *const V = shared + Shape::inverses;
+  const typename Shape::Kept kept{shared};
+  for (index_t b = blockIdx.x; b < B.count; b += gridDim.x) {
+    const Tile<T> a = A.item(b);
+    if constexpr (factors) {
+      int failed = -1;
+      if (fits(A, B, b))
+        failed = factor_resident<T, strips, 1>(afresh(a), kept, shared + Shape::corner, V, Corner<T>::size);
+      __syncwarp();  // the factor is complete
+      if (failed == 0) solve_kept<T, strips>(kept, V, flipped, B.item(b));
+      if (threadIdx.x == 0) info[b] = failed;
+    } else if (!info || info[b] == 0) {
+      load_factor<T, strips>(a, kept, V);
+      __syncwarp();  // the inverses are there
+      solve_kept<T, strips>(kept, V, flipped, B.item(b));
+    }
+    __syncwarp();  // shared memory is free again
+  }
+}
+
+/// Factors, and solves for one right-hand side at most.
+template <class T, int most, bool ragged, bool by_rows>
+__global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
+    cholesky_solve_tiles_kernel(SmallItems<T, ragged> A, SmallItems<T, ragged> B, int* info) {
+  using Shape = TilesShape<T, most>;
+  extern __shared__ __align__(128) unsigned char aligned[];
+  T *const scratch = reinterpret_cast<T*>(aligned), *const rhs = scratch + Shape::scratch;
+  T* const store = rhs + Shape::right;
+  const RightSide<T, most> right{rhs};
+  const int lane = int(threadIdx.x % 32);
+  for (index_t at = blockIdx.x; at < B.count; at += gridDim.x) {
+    const index_t b = B.count - 1 - at;  // as ItemTurn
+    int failed = -1;
+    if (fits(A, B, b)) {
+      const Tile<T> a = item_if<by_rows>(true, A, b), x = item_if<false>(true, B, b);
+      const bool some = x.cols > 0;
+      const int n = int(a.rows);
+      // Where A is seen flipped, conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
+#pragma unroll
+      for (int i = 0; i < most / 4; ++i) {
+        const int row = lane + 32 * i;
+        const bool inside = some && row < n;
+        const T* const from = x.data + (inside ? row * x.row_stride : 0);
+        if constexpr (is_complex<T> && by_rows)
+          rhs[row] = inside ? conj(*from) : T(0);
+        else  // together with the first panel
+          copy_async<int(sizeof(T))>(shared_address(rhs + row), from, inside ? int(sizeof(T)) : 0);
+      }
+      failed = factor_tiles<most, by_rows, true>(afresh(a), store, scratch, right);
+      if (failed == 0 && some) {
+        T v[most / 4];
+        right.backward(n, store, v);
+        const Tile<T> out = afresh(x);
+#pragma unroll
+        for (int i = 0; i < most / 4; ++i) {
+          const int row = lane + 32 * i;
+          if (row < n) out.data[row * out.row_stride] = conj_if(by_rows, v[i]);
+        }
+      }
+    }
+    __syncwarp();  // shared memory is free again
+    if (lane == 0) info[b] = failed;
+  }
+}
+
+/// Factors and solves for one right-hand side at most, several items to a warp.
+template <class T, int width, bool ragged, bool by_rows>
+__global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShape<T, width, true>::solve_blocks)
+    cholesky_solve_small_kernel(SmallItems<T, ragged> A, SmallItems<T, ragged> B, int* info) {
+  using Shape = SmallShape<T, width, true>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  const int group = int(threadIdx.x / width), row = int(threadIdx.x % width);
+  T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
+  const index_t b = index_t(blockIdx.x) * Shape::items + group;
+  const bool own = b < B.count && fits(A, B, b);
+  const Tile<T> a = item_if<by_rows>(own, A, b), x = item_if<false>(own, B, b);
+  const int n = int(a.rows);
+  // A is seen flipped: conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
+  const bool some = row < n && x.cols > 0;
+  const T given = some ? conj_if(by_rows, x.data[row * x.row_stride]) : T(0);
+  auto result = factor_small<false, T, width, by_rows, true>(a, n, true, scratch, given);
+  if (__any_sync(~0u, result.failed < 0)) {
+    const bool again = result.failed < 0;
+    const auto careful = factor_small_carefully<T, width, by_rows, true>(a, again ? n : 0, again, scratch, given);
+    if (again) result = careful;
+  }
+  T column[width], v = result.x;  // M^H x = v, from the last column on
+  read_vectors<width>(scratch + row * Shape::Scratch::step, column);
+#pragma unroll
+  for (int c = width - 1; c > 0; --c) {
+    const T last = from_lane<width>(v, c);
+    if (row < c && c < n) v = minus_product(v, conj((column[c] * result.scale) * result.scale), last);
+  }
+  const Tile<T> to = afresh(x);
+  if (some && result.failed == 0) to.data[row * to.row_stride] = conj_if(by_rows, v);
+  if (b < B.count && row == 0) info[b] = own ? result.failed : -1;
+}
+
+/// For one right-hand side at most.
+template <class T>
+void launch_factor_and_solve_one(void* stream, const Items<T>& A, bool flipped, const Items<T>& B, int* info) {
+  const auto small = [&]<int width, bool ragged>(std::integral_constant<int, width>, std::bool_constant<ragged>) {
+    using Shape = SmallShape<T, width, true>;
+    const auto kernel = flipped ? cholesky_solve_small_kernel<T, width, ragged, true>
+                                : cholesky_solve_small_kernel<T, width, ragged, false>;
+    launch(stream, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes,
+           SmallItems<T, ragged>(A), SmallItems<T, ragged>(B), info);
+  };
+  const auto tiles = [&]<int most, bool ragged>(std::integral_constant<int, most>, std::bool_constant<ragged>) {
+    using Shape = TilesShape<T, most>;
+    const auto kernel = flipped ? cholesky_solve_tiles_kernel<T, most, ragged, true>
+                                : cholesky_solve_tiles_kernel<T, most, ragged, false>;
+    const std::size_t bytes = std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T);
+    launch(stream, kernel, grid_for(B.count), 32, tiles_memory<T, most>(bytes), SmallItems<T, ragged>(A),
+           SmallItems<T, ragged>(B), info);
+  };
+  const auto go = [&](auto ragged) {
+    using std::integral_constant;
+    if (A.rows <= 4)
+      small(integral_constant<int, 4>{}, ragged);
+    else if (A.rows <= 8)
+      small(integral_constant<int, 8>{}, ragged);
+    else if (A.rows <= 16)
+      small(integral_constant<int, 16>{}, ragged);
+    else if (A.rows <= 32)
+      tiles(integral_constant<int, 4>{}, ragged);
+    else
+      tiles(integral_constant<int, 8>{}, ragged);
+  };
+  A.ragged() || B.ragged() ? go(std::true_type{}) : go(std::false_type{});
+}
+
+template <class T, bool factors, class Info>
+void launch_solve_items(void* stream, const Items<T>& A, bool flipped, const Items<T>& B, Info* info) {
+  const auto go = [&]<int strips>(std::integral_constant<int, strips>) {
+    launch(stream, cholesky_solve_kernel<T, strips, factors>, grid_for(B.count), 32,
+           SolveShape<T, strips>::entries * sizeof(T), A, flipped, B, info);
+  };
+  if (A.rows <= 32)
+    go(std::integral_constant<int, 2>{});
+  else
+    go(std::integral_constant<int, 4>{});
+}
+template <class T>
+void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info) {
+  if (B.cols <= 1)
+    launch_factor_and_solve_one(stream, A, flipped, B, info);
+  else
+    launch_solve_items<T, true>(stream, A, flipped, B, info);
+}
+template <class T>
+void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info) {
+  Items<T> A;  // which is not written
+  static_assert(sizeof(A) == sizeof(L));
+  A.base = const_cast<T*>(L.base), A.pointers = const_cast<T* const*>(L.pointers);
+  A.item_rows = L.item_rows, A.item_cols = L.item_cols, A.item_ld = L.item_ld, A.stride = L.stride, A.ld = L.ld;
+  A.stored_rows = L.stored_rows, A.stored_cols = L.stored_cols, A.count = L.count;
+  A.row0 = L.row0, A.col0 = L.col0, A.rows = L.rows, A.cols = L.cols, A.is_flipped = L.is_flipped;
+  launch_solve_items<T, false>(stream, A, flipped, X, info);
+}
+
+}  // namespace trifactor::cuda
+
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                            \
+  template void trifactor::cuda::launch_factor_and_solve<T>(void*, Items<T>, bool, Items<T>, int*); \
+  template void trifactor::cuda::launch_cholesky_solve<T>(void*, Items<const T>, bool, Items<T>, const int*);

@@ -1,0 +1,349 @@
+// Cholesky of a matrix of order up to 64 by one warp. The tensor cores take the triangle's tiles (tiles.cuh) as they
+// are; panels of eight columns are factored with a row to a lane.
+#pragma once
+
+#include <cuda/engine/launch.cuh>
+#include <cuda/batched/warp_tiles.cuh>
+
+namespace trifactor::cuda {
+
+/// The rows of panel p of a matrix of order n that a lane has: lane, and 32 below where there are two. Those beyond the
+/// last are copies of the last of the tiles.
+template <class Store, class T, int each>
+struct PanelRows {
+  T* tile[each];
+  int i[each], r[each];  // row of tiles, row of the tile
+  bool own[each];        // not a copy
+  bool inside;           // the first of them is a row of the matrix
+  __device__ __forceinline__ PanelRows(T* store, int n, int p) {
+    const int lane = int(threadIdx.x % 32), most = (n + 7) / 8 * 8 - 1;
+#pragma unroll
+    for (int e = 0; e < each; ++e) {
+      const int row = 8 * p + 32 * e + lane, copied = min(row, most);
+      own[e] = row <= most;
+      // A lane's row of a tile is always the same if those beyond the last are copies of eight rows, not of one. That
+      // takes 2 to 4 % less in single; in double up to 2 % more, and in complex double 4 % at order 64.
+      if constexpr (sizeof(T) == 4 && each > 1)
+        i[e] = min(int(unsigned(row) / 8), int(unsigned(most) / 8)), r[e] = int(unsigned(lane) % 8);
+      else
+        i[e] = copied / 8, r[e] = copied % 8;
+      tile[e] = store + Store::tile(i[e], p);
+    }
+    inside = lane >= 8 || 8 * p + lane < n;
+  }
+  template <int all>
+  __device__ __forceinline__ void read(T (&a)[all][8]) const {
+#pragma unroll
+    for (int e = 0; e < each; ++e) read_row<Store>(tile[e], r[e], i[e], a[e]);
+    if (!inside)  // the identity goes on below
+#pragma unroll
+      for (int c = 0; c < 8; ++c) a[0][c] = T(c == r[0] ? 1 : 0);
+  }
+  template <int all>
+  __device__ __forceinline__ void write(const T (&a)[all][8]) const {
+#pragma unroll
+    for (int e = 0; e < each; ++e)
+      if (own[e]) write_row<Store>(tile[e], r[e], i[e], a[e]);
+  }
+};
+
+/// A right-hand side that is solved for beside the factorization: one more column, which the panels eliminate.
+template <class T, int most>
+struct RightSide {
+  static constexpr int rows = 8 * most + 24;  // with those that lanes without a row touch
+  static constexpr int size = rows + 8 * most;
+  T* rhs;                                              // M^-1 b, where panels are done: see factor_columns
+  __device__ T* scales() const { return rhs + rows; }  // 1 / L(j, j)
+
+  template <int each>
+  __device__ __forceinline__ void read(int p, T (&b)[each]) const {
+#pragma unroll
+    for (int i = 0; i < each; ++i) b[i] = rhs[8 * p + 32 * i + int(threadIdx.x % 32)];
+  }
+  template <int each>
+  __device__ __forceinline__ void write(int p, const T (&b)[each], Real<T> scale) const {
+    const int lane = int(threadIdx.x % 32);
+#pragma unroll
+    for (int i = 0; i < each; ++i) rhs[8 * p + 32 * i + lane] = b[i];
+    if (lane < 8) scales()[8 * p + lane] = T(scale);
+  }
+  /// M^H x = D^-1 M^-1 b, when all panels are done, from the last entry on; a lane has entries lane and lane + 32. What
+  /// is beyond n is zero.
+  __device__ __forceinline__ void backward(int n, const T* store, T (&x)[most / 4]) const {
+    constexpr int each = most / 4;
+    const unsigned lane = threadIdx.x % 32;
+    Real<T> scale[each];
+#pragma unroll
+    for (int i = 0; i < each; ++i) {
+      scale[i] = real(scales()[lane + 32 * i]);
+      x[i] = (rhs[lane + 32 * i] * scale[i]) * scale[i];
+    }
+    const auto rows = [&](auto constant, int p) TF_INLINE_LAMBDA {  // of tiles
+      using Store = TileStore<T>;
+      constexpr int last = decltype(constant)::value;  // which of a lane's entries the x are
+      T l[each][8];  // all at once, and from a tile that there is: branches around each load cost more
+#pragma unroll
+      for (int i = 0; i <= last; ++i) {
+        const T* const tile = store + Store::tile(p, min(int(lane / 8) + 4 * i, p));
+#pragma unroll
+        for (int r = 0; r < 8; ++r) l[i][r] = conj(tile[Store::place(r, int(lane % 8))]) * scale[i];
+      }
+      const int first = int(8u * unsigned(p) % 32), before = int(lane) - first;  // rows in the lanes
+#pragma unroll
+      for (int r = 7; r >= 0; --r) {
+        const T known = from_lane<32>(x[last], first + r);
+#pragma unroll
+        for (int i = 0; i <= last; ++i)
+          if (i < last || before < r) x[i] = minus_product(x[i], l[i][r], known);
+      }
+    };
+    int p = (n - 1) / 8;
+    if constexpr (each > 1)
+#pragma unroll 1
+      for (; p >= 4; --p) rows(std::integral_constant<int, each - 1>{}, p);
+#pragma unroll 1
+    for (; p >= 0; --p) rows(std::integral_constant<int, 0>{}, p);
+  }
+};
+
+/// Apart, so that its registers are not held in the usual case. Returns 0, or the failed column + 1.
+template <class Store, int most, int each, bool solves, class T>
+__device__ __noinline__ int factor_panel_carefully(T* store, int n, int p, T* scratch, RightSide<T, most> right) {
+  const PanelRows<Store, T, each> rows(store, n, p);
+  T a[each][8], b[each];
+  Real<T> scale;
+  rows.read(a);
+  if constexpr (solves) right.read(p, b);
+  const Real<T> mine = factor_columns<true, solves>(a, int(threadIdx.x % 32), scratch, b, &scale);
+  rows.write(a);
+  if constexpr (solves) right.write(p, b, scale);
+  __syncwarp();  // the panel is there
+  return __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
+}
+
+/// A tile's part as operand of subtract. Floats are cut in two for the tensor cores (see TwoParts).
+template <class T>
+struct TileOperand {
+  T v[2];
+  __device__ __forceinline__ explicit TileOperand(const TilePart<T>& x) : v{x.v[0], x.v[1]} {}
+};
+#if TRIFACTOR_TENSOR
+template <>
+struct TileOperand<float> {
+  unsigned high[2], low[2];
+  __device__ __forceinline__ explicit TileOperand(const TilePart<float>& x) {
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      const TwoParts parts(x.v[s]);
+      high[s] = parts.high, low[s] = parts.low;
+    }
+  }
+};
+#endif
+
+/// Two tiles, one below the other, from which products are subtracted. Products that do not wait for each other go to
+/// different sums: `rest`, of doubles, has every second column, and of floats minus the small parts of the products.
+template <class T>
+struct TilePair {
+  TensorEntries<T> c, rest;
+  __device__ __forceinline__ void start(const TilePart<T>& x, const TilePart<T>& y) {
+    c.set(0, x.v[0]), c.set(1, x.v[1]), c.set(2, y.v[0]), c.set(3, y.v[1]);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) rest.set(e, T(0));
+  }
+  /// this -= (x; y) b^H
+  __device__ __forceinline__ void subtract(const TileOperand<T>& x, const TileOperand<T>& y, const TileOperand<T>& b) {
+#if TRIFACTOR_TENSOR
+    if constexpr (std::is_same_v<T, float>) {
+      const unsigned high[2][2] = {{x.high[0], y.high[0]}, {x.high[1], y.high[1]}};
+      const unsigned low[2][2] = {{x.low[0], y.low[0]}, {x.low[1], y.low[1]}};
+      float part[4] = {0, 0, 0, 0};  // sums are cut off inside the tensor cores: the large ones are added up outside
+      mma8_tf32(part, high, b.high);
+      mma8_tf32(rest.re, low, b.high);
+      mma8_tf32(rest.re, high, b.low);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c.re[e] -= part[e];
+      return;
+    } else if constexpr (std::is_same_v<T, double>) {
+      mma(c.re, x.v[0], y.v[0], -b.v[0]);
+      mma(rest.re, x.v[1], y.v[1], -b.v[1]);
+      return;
+    }
+#endif
+    if constexpr (!tensor<T> || is_complex<T>)
+      subtract_product(c, LeftPart<T>{{{x.v[0], y.v[0]}, {x.v[1], y.v[1]}}}, RightPart<T>{{b.v[0], b.v[1]}});
+  }
+  /// Entry e, when all is subtracted.
+  __device__ __forceinline__ T get(int e) const {
+    if constexpr (!tensor<T> || is_complex<T>)
+      return c.get(e);
+    else
+      return std::is_same_v<T, float> ? c.get(e) - rest.get(e) : c.get(e) + rest.get(e);
+  }
+};
+
+/// Brings panel p up to date: L_ip := A_ip - sum over k < p of L_ik L_pk^H, for the rows of tiles i = p .. used - 1,
+/// two at a time. part, place: where a lane meets the first tile. Without a branch, so that loads and products
+/// overlap. write(v, k) is called with the lane's part of each L_pk, which nobody changes any more.
+template <class Store, int pairs, class T, class Write>
+__device__ __forceinline__ void update_panel(T* part, const PartPlace<Store, T>& place, int p, int used, Write write) {
+  const int second = place.second;
+  T* row[2 * pairs];  // of tiles; where the last is missing, the one before
+#pragma unroll
+  for (int e = 0; e < 2 * pairs; ++e) {
+    const int i = e + 1 < 2 * pairs ? p + e : min(p + e, used - 1);
+    row[e] = part + Store::tile(i, 0) + place.in_row(i);
+  }
+  TilePair<T> c[pairs];
+  TilePart<T> next[2 * pairs];
+#pragma unroll
+  for (int j = 0; j < pairs; ++j)
+    c[j].start(load_part<Store>(row[2 * j] + Store::pitch * p, second),
+               load_part<Store>(row[2 * j + 1] + Store::pitch * p, second));
+#pragma unroll
+  for (int i = 0; i < 2 * pairs; ++i) next[i] = load_part<Store>(row[i], second);
+  constexpr int unrolled = std::is_same_v<T, double> ? 2 : 1;
+#pragma unroll unrolled
+  for (int k = 1; k <= p; ++k) {
+    TilePart<T> now[2 * pairs];
+#pragma unroll
+    for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part<Store>(row[i] + Store::pitch * k, second);
+    write(now[0], k - 1);
+    TileOperand<T> b(now[0]);
+    if constexpr (std::is_same_v<T, float> && tensor<T>)  // not to be computed anew for each pair
+      asm("" : "+r"(b.high[0]), "+r"(b.high[1]), "+r"(b.low[0]), "+r"(b.low[1]));
+#pragma unroll
+    for (int j = 0; j < pairs; ++j) c[j].subtract(TileOperand<T>(now[2 * j]), TileOperand<T>(now[2 * j + 1]), b);
+  }
+#pragma unroll
+  for (int i = 0; i < 2 * pairs; ++i)
+    store_part<Store>(row[i] + Store::pitch * p, second, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
+}
+
+/// Shared memory and registers of factor_tiles with `most` rows of tiles.
+template <class T, int most>
+struct TilesShape {
+  static constexpr int scratch = ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
+  template <class Store = TileStore<T>>
+  static constexpr int entries(int n) {
+    return scratch + Store::size(n);
+  }
+  static constexpr int right = ceil_div(RightSide<T, most>::size, 32) * 32;  // entries, for a right-hand side
+  // On a multiprocessor, as many as were fastest.
+  static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 12 : 20) : 8;
+};
+
+/// Of a block of theirs. Doubles leave room for a cache, see beside_cache; in the other scalars that gains nothing.
+template <class T, int most>
+SharedMemory tiles_memory(std::size_t bytes) {
+  return std::is_same_v<T, double> ? beside_cache(TilesShape<T, most>::blocks, bytes) : SharedMemory(bytes);
+}
+
+/// Factors A from the left by panels of eight columns. Returns 0 or the failed column + 1. By one warp; `most` rows of
+/// tiles. scratch: ColumnScratch<T, 8>::size entries. With `solves`, what RightSide::backward wants is left.
+template <int most, bool by_rows, bool solves, bool pairs = false, class T>
+__device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scratch, RightSide<T, most> right) {
+  using Store = TileLayout<T, most, by_rows, pairs>;
+  constexpr bool writes_parts = std::is_same_v<Store, PairStore<T>>;
+  const int lane = int(threadIdx.x % 32), n = int(A.rows), used = (n + 7) / 8;
+  // Above 32, rows of tiles are written as soon as they are complete, and two tiles go together: 0.141 against 0.146 ms
+  // at order 64 in double, 0.092 against 0.097 in single; but 0.040 against 0.038 at order 32 in double.
+  constexpr bool two_tiles = by_rows && !pairs && most > 4;
+  if constexpr (pairs && !by_rows)
+    copy_columns<most>(A, store);
+  else if constexpr (pairs)
+    copy_pairs<Store, most>(A, store);
+  else if constexpr (two_tiles)
+    copy_rows<most>(A, store);
+  else
+    copy_triangle<by_rows, most>(A, store);
+  const PartPlace<Store, T> place;
+  T* const part = store + place.first;
+  const index_t ld = by_rows ? A.row_stride : A.col_stride;
+  // Where the lane writes: its entry of the first column of a panel, or of the first row of a row of tiles.
+  T* out = two_tiles ? RowWalk<T>().entry(A) : A.data + lane;
+  int failed = 0;
+  const auto step = [&](auto constant, int p) TF_INLINE_LAMBDA {
+    constexpr int each = decltype(constant)::value;
+    if (p > 0) {
+      [[maybe_unused]] T* to = nullptr;  // where the lane's part of row p of tiles goes
+      [[maybe_unused]] bool inside = false;
+      if constexpr (writes_parts) {
+        const Tile<T> written = afresh(A);
+        to = written.data + (8 * p + place.row) * written.row_stride + place.col, inside = 8 * p + place.row < n;
+      }
+      const auto write = [&](const TilePart<T>& x, int k) TF_INLINE_LAMBDA {
+        if constexpr (writes_parts) {
+          const bool turned = place.turned;
+          const EntryVector<T, 2> v{{turned ? x.v[1] : x.v[0], turned ? x.v[0] : x.v[1]}};
+          if (inside) *reinterpret_cast<EntryVector<T, 2>*>(to + 8 * k) = v;
+        }
+      };
+      const auto update = [&](auto constant) TF_INLINE_LAMBDA {
+        update_panel<Store, decltype(constant)::value>(part, place, p, used, write);
+      };
+      using std::integral_constant;
+      const int left = (used - p + 1) / 2;  // pairs of tiles
+      if constexpr (each == 2)
+        left == 4 ? update(integral_constant<int, 4>{}) : update(integral_constant<int, 3>{});
+      else
+        left == 2 ? update(integral_constant<int, 2>{}) : update(integral_constant<int, 1>{});
+    }
+    __syncwarp();  // the panel is up to date
+    const PanelRows<Store, T, each> rows(store, n, p);
+    T a[each][8], b[each];
+    Real<T> scale;
+    rows.read(a);
+    if constexpr (solves) right.read(p, b);
+    const Real<T> mine = factor_columns<false, solves>(a, lane, scratch, b, &scale);
+    failed = 0;
+    if (__any_sync(~0u, !middling(mine))) {
+      failed = factor_panel_carefully<Store, most, each, solves>(store, n, p, scratch, right);
+      if constexpr (!by_rows) rows.read(a);
+    } else {
+      rows.write(a);
+      if constexpr (solves) right.write(p, b, scale);
+    }
+    if constexpr (!by_rows) {
+      T* at = afresh(Tile<T>{out, 0, 0, 1, ld}).data;
+#pragma unroll
+      for (int c = 0; c < 8; ++c) {
+        if constexpr (is_complex<T>)
+          if (c == lane) a[0][c] = T(real(a[0][c]));
+        if (c <= lane && 8 * p + lane < n) at[0] = a[0][c];
+        if (each == 2 && 8 * p + 32 + lane < n) at[32] = a[each == 2][c];
+        at += ld;
+      }
+      out += 8 * ld + 8;
+    }
+    __syncwarp();  // the panel is complete
+    if constexpr (two_tiles) {
+      write_row_of_tiles<most>(afresh(Tile<T>{out, 0, 0, 1, ld}).data, ld, n, store, p);
+      out += 8 * ld;
+    }
+  };
+  int p = 0;
+  copy_wait<1>();
+  if constexpr (most > 4)
+    for (; used - p > 4 && !failed; ++p) {
+      if (p == 1) copy_wait<0>(), __syncwarp();  // everything is there
+      step(std::integral_constant<int, 2>{}, p);
+    }
+  for (; p < used && !failed; ++p) {
+    if (p == 1) copy_wait<0>(), __syncwarp();  // everything is there
+    step(std::integral_constant<int, 1>{}, p);
+  }
+  copy_wait<0>();  // nothing is under way, even if the first panel failed
+  if constexpr (by_rows && !two_tiles) {
+    __syncwarp();  // all of it is visible
+    if constexpr (writes_parts)
+      write_diagonals<most>(afresh(A), store);
+    else if constexpr (std::is_same_v<T, double>)
+      write_each_row(afresh(A), store);
+    else
+      write_rows<most>(afresh(A), store);
+  }
+  return failed ? 8 * (p - 1) + failed : 0;
+}
+
+}  // namespace trifactor::cuda

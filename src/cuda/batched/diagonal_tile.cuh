@@ -1,0 +1,189 @@
+// The factor of a diagonal tile of 32 x 32 in shared memory, by one warp.
+#pragma once
+
+#include <cuda/device/pivot_block.cuh>
+
+namespace trifactor::cuda {
+
+/// Where a lane holds entries of a 16 x 8 tile: in rows g and g + 8, columns t and t + step. Rows are permuted as
+/// columns are, so that left and right operands are read alike. `pairs`: the two columns are neighbours.
+template <bool pairs = false>
+struct TilePlace {
+  static constexpr int step = pairs ? 1 : 4;
+  int g, t;
+  __device__ TilePlace()
+      : g(pairs ? LanePlace().g : LanePlace().right_row()), t(int(threadIdx.x) % 4 * (pairs ? 2 : 1)) {
+    asm volatile("" : "+r"(g), "+r"(t));  // what is computed from them is not worth a register for long
+  }
+};
+
+/// The lower triangle of a block of eight that lies by columns, to every lane.
+template <int pitch, class T>
+__device__ __forceinline__ void read_block(const T* block, T (&l)[8][8]) {
+  constexpr int vector = Corner<T>::vector;
+#pragma unroll
+  for (int c = 0; c < 8; ++c)
+#pragma unroll
+    for (int r = c / vector * vector; r < 8; r += vector) {
+      const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(block + c * pitch + r);
+#pragma unroll
+      for (int e = 0; e < vector; ++e)
+        if (r + e >= c) l[r + e][c] = v.v[e];
+    }
+}
+
+/// Factors a tile of order n up to 32 in shared memory by one warp, eight columns after the other, and inverts its
+/// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. A lane has a row of the tile; with `sends`,
+/// those of the diagonal block send its columns around, otherwise every lane has the whole block and factors it for
+/// itself, as in factor_corner. Blocks of eight beyond n are left out: nothing lies below them. Returns 0, the failed
+/// column + 1, or, without `careful`, -1 when a pivot is not of a middling size: what the tile holds then is of no use.
+template <bool careful, bool sends, int pitch, class T>
+__device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
+  using R = Real<T>;
+  constexpr int edge = 32, width = 8;
+  const int row = int(threadIdx.x) % 32;
+  R mine = R(1), own_scale = R(1);
+  if (n < edge) {  // the identity beyond the last row
+    if (row >= n)
+      for (int k = 0; k < edge; ++k) L[k * pitch + row] = T(k == row ? 1 : 0);
+    __syncwarp();  // it is there
+  }
+#pragma unroll 1
+  for (int k0 = 0; k0 < n; k0 += width) {
+    T* const panel = L + k0 * pitch;
+    T a[1][width];
+#pragma unroll
+    for (int c = 0; c < width; ++c) a[0][c] = panel[c * pitch + row];
+    const bool own = row / width == k0 / width;
+    if constexpr (sends) {
+      R scale;
+      const R pivot =
+          factor_columns<careful>(a, row >= k0 ? row - k0 : edge, scratch, static_cast<T*>(nullptr), &scale);
+      if (own) mine = pivot, own_scale = scale;
+    } else {
+      T l[width][width];
+      R pivots[width];
+      read_block<pitch>(panel + k0, l);
+      eliminate_block<careful>(l, a, pivots);
+#pragma unroll
+      for (int c = 0; c < width; ++c) mine = row == k0 + c ? pivots[c] : mine;
+      if (own) scratch[row] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
+      __syncwarp();  // the scales are visible, and everyone has read the block
+#pragma unroll
+      for (int c = 0; c < width; ++c) a[0][c] = a[0][c] * real(scratch[k0 + c]);
+    }
+#pragma unroll
+    for (int c = 0; c < width; ++c) {
+      if constexpr (is_complex<T>)
+        if (row == k0 + c) a[0][c] = T(real(a[0][c]));
+      panel[c * pitch + row] = a[0][c];
+    }
+    __syncwarp();             // the panel is there
+    if (k0 + width < edge) {  // the next one -= what is left of it
+      const TilePlace<> place;
+      const bool upper = k0 + width < 16;  // whether rows 0 .. 15 take part
+      TensorEntries<T> c[2];
+      T* const next = panel + (width + place.t) * pitch + place.g;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) c[i / 4].set(i % 4, next[i % 2 * 4 * pitch + i / 2 * 8]);
+#pragma unroll 1
+      for (int u = 0; u <= k0; u += width) {
+        const T* const from = L + (u + place.t) * pitch + place.g;
+        const RightPart<T> right{{from[k0 + width], from[4 * pitch + k0 + width]}};
+        const auto left = [&](int r) TF_INLINE_LAMBDA {
+          return LeftPart<T>{{{from[r], from[r + 8]}, {from[4 * pitch + r], from[4 * pitch + r + 8]}}};
+        };
+        if (upper) subtract_product(c[0], left(0), right);
+        subtract_product(c[1], left(16), right);
+      }
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        if (upper || i >= 4) next[i % 2 * 4 * pitch + i / 2 * 8] = c[i / 4].get(i % 4);
+      __syncwarp();  // it is updated
+    }
+  }
+  if (!careful && __any_sync(~0u, !middling(mine))) return -1;
+  if constexpr (sends) {
+    scratch[row] = T(own_scale);
+    __syncwarp();  // all scales are there
+  }
+  // Column k of the inverse of block b to a lane, by substitution.
+  const int b = row / 8, k = row % 8;
+  const T* const block = L + 8 * b * (pitch + 1);
+  T x[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x[i] = T(i == k ? 1 : 0);
+#pragma unroll
+  for (int m = 0; m < 8; ++m) {
+    x[m] = x[m] * real(scratch[8 * b + m]);
+#pragma unroll
+    for (int i = m + 1; i < 8; ++i) x[i] = minus_product(x[i], x[m], block[m * pitch + i]);
+  }
+  T* const out = V + b * Corner<T>::size + k * Corner<T>::pitch;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) out[i] = conj(x[i]);
+  return __ffs(int(__ballot_sync(~0u, !good_pivot(mine))));
+}
+/// The same of floats. A lane holds all that is left of its row, and updates it without the tensor cores: three
+/// products in turn and a way through shared memory take longer. It carries a row of the identity, too, which becomes
+/// one of an inverse, and computes all scales for itself. For other scalars there are not enough registers.
+template <bool careful, bool, int pitch>
+__device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
+  constexpr int edge = 32, width = 8;
+  const int row = int(threadIdx.x) % 32;
+  float rest[edge], mine = 1.0f;
+  if (n < edge) {  // the identity beyond the last row
+    if (row >= n)
+      for (int k = 0; k < edge; ++k) L[k * pitch + row] = k == row ? 1.0f : 0.0f;
+    __syncwarp();  // it is there
+  }
+#pragma unroll
+  for (int k = 0; k < edge; ++k) rest[k] = L[k * pitch + row];
+#pragma unroll 1
+  for (int k0 = 0; k0 < n; k0 += width) {
+    float* const panel = L + k0 * pitch;
+    float a[2][width], l[width][width], pivots[width];
+    read_block<pitch>(panel + k0, l);
+#pragma unroll
+    for (int c = 0; c < width; ++c) a[0][c] = rest[c], a[1][c] = c == row % width ? 1.0f : 0.0f;
+    eliminate_block<careful>(l, a, pivots);
+#pragma unroll
+    for (int c = 0; c < width; ++c) {
+      mine = row == k0 + c ? pivots[c] : mine;
+      const float scale = careful ? reciprocal_sqrt(pivots[c]) : pivot_scale(pivots[c]);
+      a[0][c] *= scale, a[1][c] *= scale;
+    }
+    __syncwarp();  // everyone has read the block
+#pragma unroll
+    for (int c = 0; c < width; ++c) panel[c * pitch + row] = a[0][c];
+    if (row < width) write_vectors(V + k0 / width * Corner<float>::size + row * Corner<float>::pitch, a[1]);
+    __syncwarp();  // the panel is there
+#pragma unroll
+    for (int p = width; p < edge; p += width)
+      if (k0 + p < edge) {
+#pragma unroll
+        for (int c = 0; c < width; ++c) {
+          float v[width];
+          read_vectors(panel + c * pitch + k0 + p, v);
+#pragma unroll
+          for (int r = 0; r < width; ++r) rest[p + r] -= a[0][c] * v[r];
+        }
+        if (p == width) {
+#pragma unroll
+          for (int c = 0; c < width; ++c) panel[(width + c) * pitch + row] = rest[width + c];
+          __syncwarp();  // the next diagonal block is there
+        }
+      }
+#pragma unroll
+    for (int k = 0; k < edge - width; ++k) rest[k] = rest[k + width];
+  }
+  if (!careful && __any_sync(~0u, !middling(mine))) return -1;
+  return __ffs(int(__ballot_sync(~0u, !good_pivot(mine))));
+}
+/// Apart, so that its registers are not held in the usual case.
+template <bool sends, int pitch, class T>
+__device__ __noinline__ int factor_tile_carefully(T* L, int n, T* scratch, T* V) {
+  return factor_tile<true, sends, pitch>(L, n, scratch, V);
+}
+
+}  // namespace trifactor::cuda

@@ -1,0 +1,235 @@
+// What a panel of LU does to the columns beside it, in one launch: rows are exchanged, the first ones solved for, and
+// the others updated. In three, each would read and write them again.
+#pragma once
+
+#include <cuda/engine/launch.cuh>
+#include <cuda/device/mma.cuh>
+
+namespace trifactor::cuda {
+
+/// A panel of up to `most_` columns, and a strip of `cols_` columns beside it to a block.
+template <class T, int most_, int cols_>
+struct LuStrip {
+  static constexpr int most = most_, cols = cols_, tiles = cols / 8;
+  static constexpr int warps = 4, threads = 32 * warps;
+  static constexpr int blocks = 4;  // on a multiprocessor
+  static constexpr int vector = 16 / int(sizeof(T));
+  static constexpr int pitch = most + vector;  // between columns of the rows that are solved
+  static constexpr int line = 16 + vector;     // between rows of the triangles on the diagonal
+  static constexpr std::size_t bytes = (std::size_t(pitch) * cols + std::size_t(most) * line) * sizeof(T);
+  using Vector = EntryVector<T, vector>;
+};
+
+/// The panel L is (m, w), A (m, any). A := P A; its first w rows := L^-1 times them; the others -= L times those.
+template <class T, class S>
+__global__ void __launch_bounds__(S::threads, S::blocks)
+    lu_beside_kernel(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info, int strips) {
+  constexpr int most = S::most, cols = S::cols, warps = S::warps, P = S::pitch, vector = S::vector;
+  using Vector = typename S::Vector;
+  extern __shared__ __align__(16) unsigned char strip_memory[];
+  __shared__ int partner[most], source[2 * most], target[most];
+  T* const X = reinterpret_cast<T*>(strip_memory);  // (most, cols), the rows that are solved
+  T* const D = X + P * cols;                        // (most, 16) by rows, the triangles on the diagonal
+  const int rank = int(threadIdx.x), lane = rank % 32, warp = rank / 32, g = lane / 4, t = lane % 4;
+  const int strip = int(blockIdx.x) % strips;
+  for (index_t b = blockIdx.x / strips; b < A.count; b += gridDim.x / strips) {
+    if (info && info[b] != 0) continue;
+    const Tile<const T> l = L.item(b);
+    const Tile<T> whole = A.item(b);
+    const int m = int(l.rows), w = int(l.cols), solved = min(m, w);
+    if (solved == 0) continue;
+    const int exchanges = int(pivots.size(b, solved));
+    for (int j0 = strip * cols; j0 < int(whole.cols); j0 += strips * cols) {
+      const int wide = min(cols, int(whole.cols) - j0);
+      const index_t ld = whole.col_stride;
+      T* const a = whole.data + j0 * ld;
+      __syncthreads();  // nobody reads the strip before
+      for (int i = rank; i < most; i += S::threads)
+        partner[i] = i < exchanges ? pivots.item(b)[i] - 1 - int(pivots.first) : i;
+      for (int e = rank; e < most * 16; e += S::threads) {
+        const int i = e % most, c = i / 16 * 16 + e / most;
+        D[i * S::line + e / most] = i < solved && c < i ? l.data[i + c * l.col_stride] : T(0);
+      }
+      __syncthreads();  // the interchanges and the triangles are there
+      for (int i = rank; i < 2 * most; i += S::threads) {
+        const bool top = i < most;
+        const int to = top ? i : partner[i - most];
+        int from = to;
+#pragma unroll 16
+        for (int x = most - 1; x >= 0; --x) {  // back through the interchanges
+          const int there = partner[x];
+          from = from == x ? there : from == there ? x : from;
+        }
+        source[i] = from;
+        if (!top) target[i - most] = i - most < exchanges && to >= solved ? to : -1;
+      }
+      __syncthreads();  // the lists are there
+      constexpr int each = most / 32, together = most > 64 ? 2 : 4;
+#pragma unroll 1
+      for (int c0 = warp * together; c0 < cols; c0 += warps * together) {
+        T above[together][each], below[together][each];
+#pragma unroll
+        for (int c = 0; c < together; ++c) {
+          const T* from = a + (c0 + c) * ld;
+          const bool in = c0 + c < wide;
+#pragma unroll
+          for (int r = 0; r < each; ++r) {
+            const int i = lane + 32 * r;
+            above[c][r] = in && i < solved ? from[source[i]] : T(0);
+            if (in && target[i] >= 0) below[c][r] = from[source[most + i]];
+          }
+        }
+        __syncwarp();  // every row is read before one is written
+#pragma unroll
+        for (int c = 0; c < together; ++c) {
+          T* to = a + (c0 + c) * ld;
+#pragma unroll
+          for (int r = 0; r < each; ++r) {
+            const int i = lane + 32 * r;
+            X[(c0 + c) * P + i] = above[c][r];
+            if (c0 + c < wide && target[i] >= 0) to[target[i]] = below[c][r];
+          }
+        }
+      }
+      const auto left = [&](int i, int end, int k, T(&x)[4][2]) {  // rows i .. i + 15, columns k .. k + 15 of the panel
+        const T* from = l.data + i + g + (k + 4 * t) * l.col_stride;
+#pragma unroll
+        for (int s = 0; s < 4; ++s, from += l.col_stride) {
+          const bool in = k + 4 * t + s < w;
+          x[s][0] = in && i + g < end ? from[0] : T(0), x[s][1] = in && i + g + 8 < end ? from[8] : T(0);
+        }
+      };
+      const auto right = [&](int q, int k, T(&y)[4]) {
+#pragma unroll
+        for (int s = 0; s < 4; s += vector) {
+          const Vector v = *reinterpret_cast<const Vector*>(X + (8 * q + g) * P + k + 4 * t + s);
+#pragma unroll
+          for (int e = 0; e < vector; ++e) y[s + e] = v.v[e];
+        }
+      };
+      for (int k = 0; k < solved; k += 16) {
+        T x[4][2];
+        const int first = k + 16 + 16 * warp;
+        if (first < solved) left(first, solved, k, x);
+        __syncthreads();  // these rows are up to date
+        if (rank < cols) {
+          T v[16], *const column = X + rank * P + k;
+#pragma unroll
+          for (int i = 0; i < 16; i += vector) {
+            const Vector y = *reinterpret_cast<const Vector*>(column + i);
+#pragma unroll
+            for (int e = 0; e < vector; ++e) v[i + e] = y.v[e];
+          }
+#pragma unroll
+          for (int i = 1; i < 16; ++i)
+#pragma unroll
+            for (int c = 0; c < i; c += vector) {
+              const Vector y = *reinterpret_cast<const Vector*>(D + (k + i) * S::line + c);
+#pragma unroll
+              for (int e = 0; e < vector; ++e)
+                if (c + e < i) v[i] = minus_product(v[i], y.v[e], v[c + e]);
+            }
+#pragma unroll
+          for (int i = 0; i < 16; i += vector) {
+            Vector y;
+#pragma unroll
+            for (int e = 0; e < vector; ++e) y.v[e] = v[i + e];
+            *reinterpret_cast<Vector*>(column + i) = y;
+          }
+        }
+        __syncthreads();  // and solved
+#pragma unroll 1
+        for (int i = first; i < solved; i += 16 * warps) {
+          if (i != first) left(i, solved, k, x);
+#pragma unroll 2
+          for (int q = 0; q < S::tiles; ++q) {
+            T y[4], c[4], *const C = X + (8 * q + 2 * t) * P + i + g;
+            right(q, k, y);
+#pragma unroll
+            for (int e = 0; e < 4; ++e) c[e] = C[e % 2 * P + e / 2 * 8];
+            subtract_sixteen(c, x, y);
+#pragma unroll
+            for (int e = 0; e < 4; ++e) C[e % 2 * P + e / 2 * 8] = c[e];
+          }
+        }
+      }
+      for (int c = warp; c < wide; c += warps) {
+#pragma unroll
+        for (int r = 0; r < each; ++r)
+          if (lane + 32 * r < solved) a[lane + 32 * r + c * ld] = X[c * P + lane + 32 * r];
+      }
+      // The rows below. What was exchanged into them was written by this block, before a barrier.
+#pragma unroll 1
+      for (int i = solved + 16 * warp; i < m; i += 16 * warps) {
+        const bool rows[2] = {i + g < m, i + g + 8 < m};
+        const int inside = wide - 2 * t;
+        T c[S::tiles][4], x[4][2], next[4][2];
+        left(i, m, 0, x);
+        T* C = a + i + g + 2 * t * ld;
+#pragma unroll
+        for (int q = 0; q < S::tiles; ++q, C += 8 * ld)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            c[q][e] = rows[e / 2] && 8 * q + e % 2 < inside ? C[e % 2 * ld + e / 2 * 8] : T(0);
+        const auto multiply = [&](int k, const T(&z)[4][2]) {
+#pragma unroll
+          for (int q = 0; q < S::tiles; ++q) {
+            T y[4];
+            right(q, k, y);
+            subtract_sixteen(c[q], z, y);
+          }
+        };
+#pragma unroll 1
+        for (int k = 0; k < w; k += 32) {
+          left(i, m, k + 16, next);
+          multiply(k, x);
+          if (k + 16 >= w) break;
+          left(i, m, k + 32, x);
+          multiply(k + 16, next);
+        }
+        index_t stride = ld;
+        asm volatile("" : "+l"(stride));  // addresses are made again, instead of kept
+        C = a + i + g + 2 * t * stride;
+#pragma unroll
+        for (int q = 0; q < S::tiles; ++q, C += 8 * stride)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            if (rows[e / 2] && 8 * q + e % 2 < inside) C[e % 2 * stride + e / 2 * 8] = c[q][e];
+      }
+    }
+  }
+}
+
+/// Strips of an item are neighbours in the grid: the panel that they read is still in the cache.
+template <class T, class S>
+void launch_lu_strips(void* stream, const Items<const T>& L, const Pivots<const int>& pivots, const Items<T>& A,
+                      const int* info) {
+  constexpr index_t most = 1 << 30;  // blocks
+  const index_t strips = min(ceil_div(A.cols, index_t(S::cols)), most);
+  const dim3 grid(unsigned(strips * min(A.count, most / strips)));
+  launch(stream, lu_beside_kernel<T, S>, grid, S::threads, S::bytes, L, pivots, A, info, int(strips));
+}
+template <class T>
+void launch_lu_beside(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
+  if constexpr (!is_complex<T>) {
+    // What the blocks of a device work on at a time is to stay in the second-level cache, between exchange and update.
+    // H200, f64, n = 512: 4.85 ms of strips with 32 columns and four blocks on a multiprocessor, 5.65 with three, 7.13
+    // with two; with 64 columns 6.88 with three blocks, 6.00 with two. f32, four blocks: 3.00 with 64 columns, 3.69
+    // with 32.
+    constexpr int wide = sizeof(T) == 8 ? 32 : 64;
+    const auto with = [&](auto most) {
+      if (A.cols <= 32)
+        launch_lu_strips<T, LuStrip<T, most.value, 32>>(stream, L, pivots, A, info);
+      else
+        launch_lu_strips<T, LuStrip<T, most.value, wide>>(stream, L, pivots, A, info);
+    };
+    if (L.cols <= 32) return with(std::integral_constant<int, 32>{});
+    if (L.cols <= 64) return with(std::integral_constant<int, 64>{});
+    with(std::integral_constant<int, int(lu_beside_limit)>{});
+  }
+}
+
+}  // namespace trifactor::cuda
+
+#define TRIFACTOR_INSTANTIATE_KERNELS(T) \
+  template void trifactor::cuda::launch_lu_beside<T>(void*, Items<const T>, Pivots<const int>, Items<T>, const int*);

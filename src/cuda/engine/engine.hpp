@@ -1,0 +1,245 @@
+// CudaEngine: streams, events, an arena, cuBLAS where it serves, tile kernels for every batch kind.
+// Declared without CUDA headers, so that drivers compile with the host compiler; streams and handles are void*.
+#pragma once
+
+#include <core/engine.hpp>
+#include <core/trace.hpp>
+#include <cuda/engine/launch_graphs.hpp>
+#include <cuda/engine/graph_cache.hpp>
+#include <trifactor/info.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace trifactor::cuda {
+
+using namespace core;
+
+std::vector<DeviceInfo> devices();
+/// Why there is no device that can be used; empty when there is one.
+std::string why_no_device();
+
+/// Makes a device current; the one before is current again at the end of the scope.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device);
+  DeviceScope(const DeviceScope&) = delete;
+  ~DeviceScope();
+
+ private:
+  int before_;
+};
+
+/// One lane of a queue: a stream with a cuBLAS handle of its own. The main lane owns a side lane. Everything is
+/// asynchronous. See core/engine.hpp for what each operation does.
+class CudaEngine {
+ public:
+  /// A stream of its own, or one borrowed from the caller.
+  CudaEngine(void* stream, bool borrowed, int device);
+  CudaEngine(const CudaEngine&) = delete;
+  ~CudaEngine();
+
+  [[nodiscard]] DeviceScope enter() const { return DeviceScope(device_); }
+  int device() const { return device_; }
+  void* stream() const { return stream_; }
+  std::string_view architecture() const { return architecture_; }
+  bool capturing() const;
+  void sync();
+  /// Seconds between an event before what work() enqueues and one after it.
+  double seconds_of(const std::function<void()>& work);
+
+  void* allocate(std::size_t bytes);
+  void deallocate(void*) noexcept;
+  void fill_zero(void*, std::size_t bytes);
+  void copy_columns(const void* source, std::size_t source_ld, void* target, std::size_t target_ld, std::size_t rows,
+                    std::size_t cols);
+
+  Arena& arena() { return main_->arena_; }
+  Arena& pinned() { return main_->pinned_; }
+  CudaEngine& side() { return *side_; }
+  void fork();
+  void join();
+  /// A call of the main lane is one graph from the second time on, wherever its arguments lie; see RecordedCall and
+  /// MovedArguments. Launch by launch where the caller captures, where somebody records a trace, and inside of another one.
+  template <class Run, class... A>
+  void replayed(const Run& run, const A&... arguments) {
+    if (main_ != this || in_replay_) return run(arguments...);
+    const InReplay inside(in_replay_);
+    MovedArguments moved(arena(), arguments...);
+    if (arena().planning() || trace() || capturing()) return run(arguments...);
+    RecordedCall& here = calls_.find(CallKey<Run, A...>{{arguments...}});
+    const auto run_here = [&] { run(arguments...); };
+    if (!moved.possible()) return replay(here, std::cref(run_here));
+    const std::tuple<A...> there{moved(arguments)...};
+    const auto run_there = [&] { std::apply(run, there); };
+    replay(here, std::cref(run_here), &moved_calls_.find(CallKey<Run, A...>{there}), std::cref(run_there), &moved);
+  }
+
+  template <class T>
+  void reset_info(Items<T> A, bool square, int* info);
+  template <class T>
+  void check_solve(Items<const T> L, Items<T> X, const int* info, int* skip);
+  template <class T>
+  bool cholesky_whole(Items<T> A, int* info, const CholeskyTuning&);
+  template <class T>
+  bool cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int* info, const CholeskyTuning&);
+  template <class T>
+  bool cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> X, const int* info, const SolveTuning&);
+  template <class T>
+  void cholesky_tile(Items<T> A, int* info, index_t first);
+  template <class T>
+  void take_remaining(Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest);
+  template <class T>
+  index_t tile_limit(const Items<T>& A) const;
+  template <class T>
+  void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
+  template <class T>
+  index_t trsm_limit(const Operand<T>& A, const Items<T>& B) const;
+  template <class T>
+  bool trsm_whole(Shape, Operand<T> A, Items<T> B, bool twice, const int* info, const SolveTuning&);
+  template <class T>
+  index_t inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning&) const;
+  template <class T>
+  index_t inverses_size(const Operand<T>& A, index_t edge) const;
+  template <class T>
+  void invert_blocks(Shape, Operand<T> A, index_t edge, T* inverses, const int* info);
+  template <class T>
+  void trsm_inverted(Shape, Operand<T> A, const Inverses<T>&, Items<T> B, const int* info);
+  index_t inverted_limit() const;
+  template <class T>
+  void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
+  template <class T>
+  void herk(Items<const T> A, Items<T> C, const int* info);
+  template <class T>
+  void herk(Items<T> A, Items<T> C, const int* info) {
+    herk(Items<const T>(A), C, info);
+  }
+  template <class T>
+  bool lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning&);
+  template <class T>
+  void lu_tile(Items<T> A, Pivots<int> pivots, int* info);
+  template <class T>
+  index_t lu_tile_limit(const Items<T>& A) const;
+  template <class T>
+  bool lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info, const SolveTuning&);
+  template <class T>
+  bool lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
+  template <class T>
+  bool lu_beside(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
+  template <class T>
+  bool lu_swaps_late(const Items<T>& A) const;
+  template <class T>
+  void swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
+  template <class T>
+  void log_det(Items<const T> L, Real<T>* out, const int* info);
+  template <class T>
+  void lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs);
+  void permutation(const int* pivots, index_t k, int* p, index_t rows);
+  template <class T>
+  void set_identity(Items<T> A, const int* info);
+  template <class T>
+  void mirror_lower(Items<T> A, const int* info);
+  template <class T>
+  void column_norms(Items<const T> A, NormOf of, double* norms);
+  template <class T>
+  void keep_lower(Items<const T> A, T* kept, double* shifts);
+  template <class T>
+  void shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts);
+  void take_retry(index_t count, const int* retry, int* info);
+  template <class T>
+  index_t kept_size(Items<T> X, const int* info) const {
+    return info && X.count == 1 && !X.pointers ? X.rows * X.cols : 0;
+  }
+  template <class T>
+  void keep(Items<T> X, const int* info, T* saved);
+  template <class T>
+  void restore(Items<T> X, const int* info, T* saved);
+
+  template <class T>
+  void assemble(const Fronts&, index_t begin, index_t end, index_t rows, const T* values, Real<T> shift, T* factor,
+                T* updates);
+  template <class T>
+  void add_children(const Fronts&, index_t begin, index_t end, index_t columns, T* Z);
+  template <class T>
+  void copy_parents(const Fronts&, index_t begin, index_t end, index_t columns, T* Z);
+  template <class T>
+  void take_rows(const Fronts&, Items<const T> B, bool permute, T* Z);
+  template <class T>
+  void give_rows(const Fronts&, const T* Z, bool permute, Items<T> B);
+  template <class T>
+  void diagonal(const Fronts&, const T* factor, T* out);
+  template <class T>
+  void residual(const MatrixRows&, const T* values, Real<T> shift, const T* b, const T* x, T* r, Real<T>* error);
+  template <class T>
+  void add(index_t n, const T* r, T* x);
+
+  template <class T>
+  void download(Items<T> A, T* host);
+  void download_wait();
+  template <class T>
+  void upload(Items<T> A, const T* host);
+  void upload(int* target, const int* host, index_t n);
+
+  /// From here on, events around every operation of both lanes; finish_trace() waits for them and makes them times.
+  void start_trace(Trace&);
+  void finish_trace();
+  Trace* trace() const { return main_->trace_; }
+  const char* lane() const { return main_ == this ? "main lane" : "side lane"; }
+  Moment moment() const noexcept;
+
+ private:
+  /// Marks inside the kernel that the next span of the trace is for, zero at first.
+  struct MarkedSpan {
+    std::size_t span;
+    void* marks;
+    index_t count;
+  };
+  void* take_marks(index_t count);
+  void add_marks(Trace&, const MarkedSpan&);
+  template <class T>
+  void cholesky_persistent(Items<T> A, int band, bool resets, int* info, index_t first);
+  explicit CudaEngine(CudaEngine& main);  // its side lane
+  struct InReplay {
+    bool& flag;
+    explicit InReplay(bool& f) : flag(f) { flag = true; }
+    InReplay(const InReplay&) = delete;
+    ~InReplay() { flag = false; }
+  };
+  /// A call whose launches follow from the addresses themselves.
+  template <class Run, class... A>
+  void replayed_here(const Run& run, const A&... arguments) {
+    if (main_ != this || in_replay_ || arena().planning() || trace() || capturing()) return run();
+    const InReplay inside(in_replay_);
+    replay(calls_.find(CallKey<Run, A...>{{arguments...}}), std::cref(run));
+  }
+  void replay(RecordedCall& here, const std::function<void()>& run, RecordedCall* anywhere = nullptr,
+              const std::function<void()>& run_moved = {}, MovedArguments* moved = nullptr);
+  bool record(RecordedCall&, const std::function<void()>& run);
+  void use_stream(void* stream);
+  void open_lane(void* borrowed_stream, bool borrowed);
+  void close_lane() noexcept;
+
+  int device_;
+  int multiprocessors_ = 0;
+  CudaEngine* main_;
+  std::string architecture_;
+  void* stream_ = nullptr;
+  bool owns_stream_ = false;
+  void* event_ = nullptr;
+  void* blas_ = nullptr;
+  void* blas_workspace_ = nullptr;
+  void* flags_ = nullptr;             // of persistent kernels: zero between launches
+  LaunchGraphs graphs_;
+  RecordedCalls calls_, moved_calls_;  // of the main lane
+  void* recorder_ = nullptr;           // of the main lane: the stream that calls are captured from
+  bool in_replay_ = false;             // of the main lane
+  Arena arena_, pinned_;              // of the main lane
+  std::unique_ptr<CudaEngine> side_;  // of the main lane
+  Trace* trace_ = nullptr;            // of the main lane
+  Moment trace_start_;
+  std::vector<MarkedSpan> marked_;    // of the main lane
+};
+
+}  // namespace trifactor::cuda

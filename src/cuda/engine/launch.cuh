@@ -1,0 +1,97 @@
+// How kernels are launched: checked, and with as much shared memory as they ask for. How those that overlap, see
+// LaunchStep, let each other begin.
+#pragma once
+
+#include <cuda/engine/check.hpp>
+#include <cuda/engine/kernels.hpp>
+
+#include <vector>
+
+namespace trifactor::cuda {
+
+/// Blocks of a grid that covers `count` items; kernels loop over items with the grid's size as their step.
+inline unsigned grid_for(index_t count) { return unsigned(min(count, index_t(1) << 30)); }
+
+/// Of one whose kernel does not loop. Beyond 2^31 - 1 blocks of items, more than a memory holds, the launch fails.
+inline unsigned grid_of_all(index_t blocks) { return unsigned(min(blocks, index_t(1) << 31)); }
+
+/// Strips of columns that blocks share: one block takes all of an item where there are many items.
+inline unsigned strips_for(index_t count, index_t strips) {
+  constexpr index_t enough = 132 * 16;  // blocks
+  return unsigned(max(index_t(1), min(strips, min(ceil_div(enough, count), index_t(65535)))));
+}
+
+/// A kernel on a device that may have all the shared memory there is: granted once by each thread that launches it,
+/// since asking costs the host a microsecond and more.
+struct GrantedKernel {
+  const void* kernel;
+  int device;
+  bool overlaps;  // written and compiled for a device on which launches may overlap
+};
+inline const GrantedKernel& granted(const void* kernel) {
+  thread_local std::vector<GrantedKernel> known;
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  for (const GrantedKernel& k : known)
+    if (k.kernel == kernel && k.device == device) return k;
+  cudaFuncAttributes attributes{};
+  check(cudaFuncGetAttributes(&attributes, kernel), "attributes of a kernel");
+  int bytes = 0;
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             bytes - int(attributes.sharedSizeBytes)),
+        "shared memory for a kernel");
+  known.push_back({kernel, device, attributes.binaryVersion >= 90 && attributes.ptxVersion >= 90});
+  return known.back();
+}
+
+/// Shared memory of a block. `percent` of a multiprocessor's first-level memory are to be shared, the rest is cache; or
+/// -1, as blocks want it.
+struct SharedMemory {
+  std::size_t bytes;
+  int percent;
+  SharedMemory(std::size_t b, int p = -1) : bytes(b), percent(p) {}
+};
+/// Whether up to `blocks` on a multiprocessor, as many as fit, leave its first-level cache 28 KB, the least; otherwise
+/// there are 60 at least.
+inline bool little_cache(int blocks, std::size_t bytes) {
+  constexpr std::size_t reserved = 1u << 10, all = 228u << 10, most = 196u << 10;  // of a block, of all, with 60
+  return min(std::size_t(blocks), all / (bytes + reserved)) * (bytes + reserved) > most;
+}
+/// For items that are copied through the first-level cache entry by entry, `blocks` of them on a multiprocessor. Two
+/// fewer leave more of it. H200, double: 98 in place of 117 us at order 56, 130 in place of 137 at 64.
+inline SharedMemory beside_cache(int blocks, std::size_t bytes) {
+  return {bytes, little_cache(blocks, bytes) ? 72 : -1};
+}
+
+template <class... P, class... A>
+void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, SharedMemory shared, A... arguments) {
+  constexpr std::size_t always_granted = 16u << 10;  // beside 32 KB that a kernel may have declared
+  if (shared.bytes > always_granted) granted(reinterpret_cast<const void*>(kernel));
+  if (shared.percent < 0) {
+    kernel<<<grid, threads, shared.bytes, static_cast<cudaStream_t>(stream)>>>(arguments...);
+    return check(cudaGetLastError(), "kernel launch");
+  }
+  cudaLaunchAttribute preference{};
+  preference.id = cudaLaunchAttributePreferredSharedMemoryCarveout;
+  preference.val.sharedMemCarveout = unsigned(shared.percent);
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared.bytes;
+  config.stream = static_cast<cudaStream_t>(stream), config.attrs = &preference, config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "kernel launch");
+}
+
+/// What the next launch reads without waiting must be in memory before.
+__device__ inline void let_next_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+/// Waits until the launch before has ended, and what it wrote can be read.
+__device__ inline void wait_for_launch_before() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+}  // namespace trifactor::cuda

@@ -1,0 +1,243 @@
+// Operations of one pass over entries or items.
+#pragma once
+
+#include <cuda/engine/launch.cuh>
+#include <cuda/device/team.cuh>
+
+namespace trifactor::cuda {
+
+inline constexpr unsigned entry_threads = 256;
+
+template <class T>
+__global__ void reset_info_kernel(Items<T> A, bool square, int* info) {
+  for (index_t b = index_t(blockIdx.x) * blockDim.x + threadIdx.x; b < A.count; b += index_t(gridDim.x) * blockDim.x)
+    info[b] = (square ? A.possible_square(b) : A.possible(b)) ? 0 : -1;
+}
+template <class T>
+void launch_reset_info(void* stream, Items<T> A, bool square, int* info) {
+  launch(stream, reset_info_kernel<T>, grid_for(ceil_div(A.count, entry_threads)), entry_threads, 0, A, square, info);
+}
+
+template <class T>
+__global__ void check_solve_kernel(Items<const T> L, Items<T> X, const int* info, int* skip) {
+  for (index_t b = index_t(blockIdx.x) * blockDim.x + threadIdx.x; b < X.count; b += index_t(gridDim.x) * blockDim.x) {
+    const bool fits = L.possible_square(b) && X.possible(b) && L.item_rows[b] == X.item_rows[b];
+    skip[b] = !fits ? -1 : info ? info[b] : 0;
+  }
+}
+template <class T>
+void launch_check_solve(void* stream, Items<const T> L, Items<T> X, const int* info, int* skip) {
+  launch(stream, check_solve_kernel<T>, grid_for(ceil_div(X.count, entry_threads)), entry_threads, 0, L, X, info, skip);
+}
+
+template <class T>
+__global__ void take_remaining_kernel(Items<T> A, index_t k, index_t nb, int* info, Remaining<T> rest) {
+  for (index_t b = index_t(blockIdx.x) * blockDim.x + threadIdx.x; b < A.count; b += index_t(gridDim.x) * blockDim.x)
+    rest.take(A, b, k, nb, info);
+}
+template <class T>
+void launch_take_remaining(void* stream, Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest) {
+  launch(stream, take_remaining_kernel<T>, grid_for(ceil_div(A.count, entry_threads)), entry_threads, 0, A, k, nb, info,
+         rest);
+}
+
+/// One warp for each item; its lanes' sums are added in the same order in every run.
+template <class T>
+__global__ void log_det_kernel(Items<const T> L, Real<T>* out, const int* info) {
+  const int lane = int(threadIdx.x) % 32;
+  const index_t warps = blockDim.x / 32;
+  for (index_t b = blockIdx.x * warps + threadIdx.x / 32; b < L.count; b += gridDim.x * warps) {
+    Real<T> sum = (info && info[b] != 0) || !L.possible_square(b) ? Limits<Real<T>>::nan : Real<T>(0);
+    if (sum == 0) {
+      const Tile<const T> a = L.item(b);
+      for (index_t k = lane; k < min(a.rows, a.cols); k += 32) sum += std::log(real(a(k, k)));
+    }
+    for (int half = 16; half > 0; half /= 2) sum += __shfl_down_sync(~0u, sum, unsigned(half));
+    if (lane == 0) out[b] = 2 * sum;
+  }
+}
+template <class T>
+void launch_log_det(void* stream, Items<const T> L, Real<T>* out, const int* info) {
+  launch(stream, log_det_kernel<T>, grid_for(ceil_div(L.count, entry_threads / 32)), entry_threads, 0, L, out, info);
+}
+
+/// f(i, j) for the entries of one matrix, shared by the blocks with equal blockIdx.y.
+template <class F>
+__device__ void for_entries(index_t rows, index_t cols, F f) {
+  for (index_t t = index_t(blockIdx.x) * blockDim.x + threadIdx.x; t < rows * cols;
+       t += index_t(gridDim.x) * blockDim.x)
+    f(t % rows, t / rows);
+}
+/// f(b, tile) for every item whose info is 0, of those that fall to blockIdx.y.
+template <class T, class F>
+__device__ void for_grid_items(const Items<T>& A, const int* info, F f) {
+  for (index_t b = blockIdx.y; b < A.count; b += gridDim.y)
+    if (!info || info[b] == 0) f(b, A.item(b));
+}
+inline dim3 entry_grid(index_t rows, index_t cols, index_t count = 1) {
+  constexpr index_t enough = 132 * 16;  // blocks; the kernels loop
+  const index_t items = min(count, index_t(65535));
+  const index_t each = min(ceil_div(enough, items), ceil_div(rows * cols, index_t(entry_threads)));
+  return {unsigned(max(index_t(1), each)), unsigned(items)};
+}
+
+template <class T>
+__global__ void set_identity_kernel(Items<T> A, const int* info) {
+  for_grid_items(A, info, [&](index_t, const Tile<T>& a) {
+    for_entries(a.rows, a.cols, [&](index_t i, index_t j) { a(i, j) = T(i == j ? 1 : 0); });
+  });
+}
+template <class T>
+void launch_set_identity(void* stream, Items<T> A, const int* info) {
+  launch(stream, set_identity_kernel<T>, entry_grid(A.rows, A.cols, A.count), entry_threads, 0, A, info);
+}
+
+/// One block for each square on or below the diagonal, transposed through shared memory.
+template <class T>
+__global__ void __launch_bounds__(256) mirror_lower_kernel(Items<T> A, const int* info) {
+  constexpr int edge = 32;
+  __shared__ T square[edge][edge + 1];
+  if (blockIdx.y > blockIdx.x) return;
+  const index_t i0 = index_t(blockIdx.x) * edge, j0 = index_t(blockIdx.y) * edge;
+  const int x = int(threadIdx.x) % edge, y = int(threadIdx.x) / edge;
+  for (index_t b = blockIdx.z; b < A.count; b += gridDim.z) {
+    if (info && info[b] != 0) continue;
+    const Tile<T> a = A.item(b);
+    for (int j = y; j < edge; j += 8)
+      if (i0 + x < a.rows && j0 + j < a.cols) square[j][x] = a(i0 + x, j0 + j);
+    __syncthreads();  // the square is read before any of its mirror image is written
+    for (int i = y; i < edge; i += 8)
+      if (i0 + i < a.rows && j0 + x < a.cols && i0 + i > j0 + x) a(j0 + x, i0 + i) = conj(square[x][i]);
+    __syncthreads();  // and written before the next item's square takes its place
+  }
+}
+template <class T>
+void launch_mirror_lower(void* stream, Items<T> A, const int* info) {
+  const auto squares = unsigned(ceil_div(A.rows, 32));
+  const dim3 grid(squares, squares, unsigned(min(A.count, index_t(65535))));
+  launch(stream, mirror_lower_kernel<T>, grid, 256, 0, A, info);
+}
+
+/// A block for each 32 columns. What a hermitian matrix has on the other side of its diagonal are rows of the triangle
+/// that is given: lanes take neighbouring rows of one column. Sums are added in the same order in every run.
+template <class T>
+__global__ void __launch_bounds__(entry_threads) column_norms_kernel(Items<const T> A, NormOf of, double* norms) {
+  constexpr int edge = 32, warps = entry_threads / 32;
+  __shared__ double in_rows[warps][edge];
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  const Tile<const T> a = A.item(0);
+  const bool general = of == NormOf::General, lower = of == NormOf::HermitianLower;
+  for (index_t j0 = index_t(blockIdx.x) * edge; j0 < a.cols; j0 += index_t(gridDim.x) * edge) {
+    const index_t j1 = min(a.cols, j0 + edge), row = j0 + lane;
+    double sum = 0;
+    if (!general && row < j1)
+      for (index_t k = (lower ? 0 : j0 + 1) + warp; k < (lower ? j1 : a.cols); k += warps)
+        if (lower ? k < row : k > row) sum += modulus(a(row, k));
+    in_rows[warp][lane] = sum;
+    __syncthreads();  // the sums of all warps are there
+    for (index_t j = j0 + warp; j < j1; j += warps) {
+      const index_t begin = general ? 0 : lower ? j + 1 : 0, end = general || lower ? a.rows : j;
+      sum = lane < warps ? in_rows[lane][j - j0] : 0;
+      if (!general && lane == 0) sum += modulus(real(a(j, j)));
+      for (index_t i = begin + lane; i < end; i += 32) sum += modulus(a(i, j));
+      for (int half = 16; half > 0; half /= 2) sum += __shfl_down_sync(~0u, sum, unsigned(half));
+      if (lane == 0) norms[j] = sum;
+    }
+    __syncthreads();  // and read before those of the next columns take their place
+  }
+}
+template <class T>
+void launch_column_norms(void* stream, Items<const T> A, NormOf of, double* norms) {
+  launch(stream, column_norms_kernel<T>, grid_for(ceil_div(A.cols, 32)), entry_threads, 0, A, of, norms);
+}
+
+/// Where entry (i, j) of a lower triangle of order n is kept.
+__device__ inline index_t kept_place(index_t n, index_t i, index_t j) { return j * n - j * (j - 1) / 2 + i - j; }
+
+template <class T>
+__global__ void keep_lower_kernel(Items<const T> A, T* kept, double* shifts) {
+  for (index_t b = blockIdx.y; b < A.count; b += gridDim.y) {
+    if (shifts && blockIdx.x == 0 && threadIdx.x == 0) shifts[b] = 0;
+    if (!A.possible_square(b)) continue;
+    const Tile<const T> a = A.item(b);
+    T* k = kept + b * lower_size(A);
+    for_entries(a.rows, a.cols, [&](index_t i, index_t j) {
+      if (i >= j) k[kept_place(a.rows, i, j)] = a(i, j);
+    });
+  }
+}
+template <class T>
+void launch_keep_lower(void* stream, Items<const T> A, T* kept, double* shifts) {
+  launch(stream, keep_lower_kernel<T>, entry_grid(A.rows, A.cols, A.count), entry_threads, 0, A, kept, shifts);
+}
+
+/// A block to an item: few fail.
+template <class T>
+__global__ void __launch_bounds__(entry_threads)
+    shift_failed_kernel(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts) {
+  __shared__ Real<T> largest[entry_threads];
+  const int rank = int(threadIdx.x);
+  for (index_t b = blockIdx.x; b < A.count; b += gridDim.x) {
+    const bool failed = info[b] > 0;
+    if (rank == 0) retry[b] = failed ? 0 : not_tried;
+    if (!failed) continue;
+    const Tile<T> a = A.item(b);
+    const index_t n = a.rows;
+    const T* k = kept + b * lower_size(A);
+    Real<T> mine = 0;
+    for (index_t j = rank; j < n; j += entry_threads) mine = max(mine, abs1(real(k[kept_place(n, j, j)])));
+    largest[rank] = mine;
+    for (int half = entry_threads / 2; half > 0; half /= 2) {
+      __syncthreads();  // the level above is written
+      if (rank < half) largest[rank] = max(largest[rank], largest[rank + half]);
+    }
+    __syncthreads();  // the largest of all is known
+    const Real<T> own_shift = shift * shift_scale(largest[0]);
+    if (rank == 0 && shifts) shifts[b] = double(own_shift);
+    for (index_t t = rank; t < n * n; t += entry_threads) {
+      const index_t i = t % n, j = t / n;
+      if (i < j) continue;
+      const T x = k[kept_place(n, i, j)];
+      a(i, j) = i == j ? x + T(own_shift) : x;
+    }
+    __syncthreads();  // everyone has read the largest
+  }
+}
+template <class T>
+void launch_shift_failed(void* stream, Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry,
+                         double* shifts) {
+  launch(stream, shift_failed_kernel<T>, grid_for(A.count), entry_threads, 0, A, kept, shift, info, retry, shifts);
+}
+
+/// saved := X, or back again, if the factorization had failed.
+template <class T>
+__global__ void copy_if_failed_kernel(Items<T> X, const int* info, T* saved, bool back) {
+  if (*info == 0) return;
+  const Tile<T> x = X.item(0);
+  for_entries(x.rows, x.cols, [&](index_t i, index_t j) {
+    if (back)
+      x(i, j) = saved[i + j * x.rows];
+    else
+      saved[i + j * x.rows] = x(i, j);
+  });
+}
+template <class T>
+void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, bool back) {
+  launch(stream, copy_if_failed_kernel<T>, entry_grid(X.rows, X.cols), entry_threads, 0, X, info, saved, back);
+}
+
+}  // namespace trifactor::cuda
+
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                      \
+  template void trifactor::cuda::launch_reset_info<T>(void*, Items<T>, bool, int*);                           \
+  template void trifactor::cuda::launch_check_solve<T>(void*, Items<const T>, Items<T>, const int*, int*);    \
+  template void trifactor::cuda::launch_take_remaining<T>(void*, Items<T>, index_t, index_t, int*,            \
+                                                          const Remaining<T>&);                               \
+  template void trifactor::cuda::launch_log_det<T>(void*, Items<const T>, Real<T>*, const int*);              \
+  template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                         \
+  template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                         \
+  template void trifactor::cuda::launch_column_norms<T>(void*, Items<const T>, NormOf, double*);              \
+  template void trifactor::cuda::launch_keep_lower<T>(void*, Items<const T>, T*, double*);                    \
+  template void trifactor::cuda::launch_shift_failed<T>(void*, Items<T>, const T*, Real<T>, const int*, int*, \
+                                                        double*);                                             \
+  template void trifactor::cuda::launch_copy_if_failed<T>(void*, Items<T>, const int*, T*, bool);

@@ -1,0 +1,132 @@
+// A sparse factorization by level: assembly of fronts, and the rows of fronts in solves.
+#pragma once
+
+#include <cuda/engine/launch.cuh>
+#include <cuda/device/team.cuh>
+#include <tile/fronts.hpp>
+
+namespace trifactor::cuda {
+
+inline constexpr unsigned front_threads = 256;
+
+/// One warp for each column of small fronts.
+template <class T>
+__global__ void __launch_bounds__(128)
+    assemble_warp_kernel(Fronts f, index_t begin, index_t end, const T* values, Real<T> shift, T* factor, T* updates) {
+  const index_t warps = blockDim.x / 32;
+  for (index_t line = begin + blockIdx.x * warps + threadIdx.x / 32; line < end; line += gridDim.x * warps)
+    tile::assemble(WarpTeam{}, f, line, values, shift, factor, updates);
+}
+/// One block for each column of large ones.
+template <class T>
+__global__ void __launch_bounds__(256)
+    assemble_block_kernel(Fronts f, index_t begin, index_t end, const T* values, Real<T> shift, T* factor, T* updates) {
+  for (index_t line = begin + blockIdx.x; line < end; line += gridDim.x)
+    tile::assemble(BlockTeam{}, f, line, values, shift, factor, updates);
+}
+template <class T>
+void launch_assemble(void* stream, const Fronts& f, index_t begin, index_t end, index_t rows, const T* values,
+                     Real<T> shift, T* factor, T* updates) {
+  constexpr index_t few = 256;  // rows for which one warp is enough
+  if (rows <= few)
+    launch(stream, assemble_warp_kernel<T>, grid_for(ceil_div(end - begin, 4)), 128, 0, f, begin, end, values, shift,
+           factor, updates);
+  else
+    launch(stream, assemble_block_kernel<T>, grid_for(end - begin), 256, 0, f, begin, end, values, shift, factor,
+           updates);
+}
+
+/// f(i, column) for rows begin .. end - 1: a thread for each row, a layer of the grid for each column.
+template <class F>
+__device__ void for_rows(index_t begin, index_t end, index_t columns, F f) {
+  for (index_t c = blockIdx.y; c < columns; c += gridDim.y)
+    for (index_t i = begin + index_t(blockIdx.x) * blockDim.x + threadIdx.x; i < end;
+         i += index_t(gridDim.x) * blockDim.x)
+      f(i, c);
+}
+inline dim3 row_grid(index_t rows, index_t columns) {
+  return dim3(grid_for(ceil_div(rows, front_threads)), unsigned(min(columns, index_t(65535))));
+}
+
+template <class T>
+__global__ void add_children_kernel(Fronts f, index_t begin, index_t end, index_t columns, T* Z) {
+  for_rows(begin, end, columns, [&](index_t line, index_t c) { tile::add_children(f, line, Z + c * f.lines); });
+}
+template <class T>
+void launch_add_children(void* stream, const Fronts& f, index_t begin, index_t end, index_t columns, T* Z) {
+  launch(stream, add_children_kernel<T>, row_grid(end - begin, columns), front_threads, 0, f, begin, end, columns, Z);
+}
+
+template <class T>
+__global__ void copy_parents_kernel(Fronts f, index_t begin, index_t end, index_t columns, T* Z) {
+  for_rows(begin, end, columns, [&](index_t line, index_t c) { tile::copy_parent(f, line, Z + c * f.lines); });
+}
+template <class T>
+void launch_copy_parents(void* stream, const Fronts& f, index_t begin, index_t end, index_t columns, T* Z) {
+  launch(stream, copy_parents_kernel<T>, row_grid(end - begin, columns), front_threads, 0, f, begin, end, columns, Z);
+}
+
+template <class T>
+__global__ void take_rows_kernel(Fronts f, Items<const T> B, bool permute, T* Z) {
+  const Tile<const T> b = B.item(0);
+  for_rows(0, f.n, b.cols,
+           [&](index_t j, index_t c) { Z[f.line[j] + c * f.lines] = b(permute ? f.permutation[j] : j, c); });
+}
+template <class T>
+void launch_take_rows(void* stream, const Fronts& f, Items<const T> B, bool permute, T* Z) {
+  launch(stream, take_rows_kernel<T>, row_grid(f.n, B.cols), front_threads, 0, f, B, permute, Z);
+}
+
+template <class T>
+__global__ void give_rows_kernel(Fronts f, const T* Z, bool permute, Items<T> B) {
+  const Tile<T> b = B.item(0);
+  for_rows(0, f.n, b.cols,
+           [&](index_t j, index_t c) { b(permute ? f.permutation[j] : j, c) = Z[f.line[j] + c * f.lines]; });
+}
+template <class T>
+void launch_give_rows(void* stream, const Fronts& f, const T* Z, bool permute, Items<T> B) {
+  launch(stream, give_rows_kernel<T>, row_grid(f.n, B.cols), front_threads, 0, f, Z, permute, B);
+}
+
+template <class T>
+__global__ void front_diagonal_kernel(Fronts f, const T* factor, T* out) {
+  for_rows(0, f.n, 1, [&](index_t j, index_t) { out[j] = factor[tile::diagonal_at(f, j)]; });
+}
+template <class T>
+void launch_front_diagonal(void* stream, const Fronts& f, const T* factor, T* out) {
+  launch(stream, front_diagonal_kernel<T>, row_grid(f.n, 1), front_threads, 0, f, factor, out);
+}
+
+template <class T>
+__global__ void residual_kernel(MatrixRows A, const T* values, Real<T> shift, const T* b, const T* x, T* r,
+                                Real<T>* error) {
+  for_rows(0, A.n, 1, [&](index_t i, index_t) { tile::residual(A, i, values, shift, b, x, r, error); });
+}
+template <class T>
+void launch_residual(void* stream, const MatrixRows& A, const T* values, Real<T> shift, const T* b, const T* x, T* r,
+                     Real<T>* error) {
+  launch(stream, residual_kernel<T>, row_grid(A.n, 1), front_threads, 0, A, values, shift, b, x, r, error);
+}
+
+template <class T>
+__global__ void add_kernel(index_t n, const T* r, T* x) {
+  for_rows(0, n, 1, [&](index_t i, index_t) { x[i] += r[i]; });
+}
+template <class T>
+void launch_add(void* stream, index_t n, const T* r, T* x) {
+  launch(stream, add_kernel<T>, row_grid(n, 1), front_threads, 0, n, r, x);
+}
+
+}  // namespace trifactor::cuda
+
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                             \
+  template void trifactor::cuda::launch_assemble<T>(void*, const Fronts&, index_t, index_t, index_t, const T*,       \
+                                                    Real<T>, T*, T*);                                                \
+  template void trifactor::cuda::launch_add_children<T>(void*, const Fronts&, index_t, index_t, index_t, T*);        \
+  template void trifactor::cuda::launch_copy_parents<T>(void*, const Fronts&, index_t, index_t, index_t, T*);        \
+  template void trifactor::cuda::launch_take_rows<T>(void*, const Fronts&, Items<const T>, bool, T*);                \
+  template void trifactor::cuda::launch_give_rows<T>(void*, const Fronts&, const T*, bool, Items<T>);                \
+  template void trifactor::cuda::launch_front_diagonal<T>(void*, const Fronts&, const T*, T*);                       \
+  template void trifactor::cuda::launch_residual<T>(void*, const MatrixRows&, const T*, Real<T>, const T*, const T*, \
+                                                    T*, Real<T>*);                                                   \
+  template void trifactor::cuda::launch_add<T>(void*, index_t, const T*, T*);

@@ -1,0 +1,82 @@
+// The inverse of a diagonal block of a triangle, in shared memory, and how much may be lost by multiplying with it.
+#pragma once
+
+#include <cuda/engine/kernels.hpp>
+#include <cuda/device/team.cuh>
+#include <tile/trsm.hpp>
+
+namespace trifactor::cuda {
+
+inline constexpr int diagonal_threads = 256;
+
+template <class T, int edge_ = int(inverse_edge<T>)>
+struct DiagonalShape {
+  static constexpr int edge = edge_;
+  static constexpr int ld =
+      edge + 4;  // 8 rows and 4 columns of a warp's lanes lie in different banks, either way round
+  static constexpr int size = edge * ld;
+};
+
+/// x from the lane whose number differs in the bits of `mask`.
+template <class T>
+__device__ T shuffle_xor(T x, int mask) {
+  if constexpr (is_complex<T>)
+    return {__shfl_xor_sync(~0u, x.re, mask), __shfl_xor_sync(~0u, x.im, mask)};
+  else
+    return __shfl_xor_sync(~0u, x, mask);
+}
+/// The sum over the four neighbours of which a lane is one, the same on all.
+template <class T>
+__device__ T sum_of_four(T x) {
+  x = x + shuffle_xor(x, 1);
+  return x + shuffle_xor(x, 2);
+}
+
+/// first <= k < last
+struct Span {
+  int first, last;
+};
+/// The columns of a row of a triangle that belong to it.
+__device__ inline Span triangle_span(bool lower, int row, int edge) {
+  return lower ? Span{0, row + 1} : Span{row, edge};
+}
+
+/// D := the diagonal block of A at (at, at), of which the triangle `shape` is read; beyond the last row the identity,
+/// in the other triangle zeros. V := D^-1. Both (edge, edge) in shared memory, column-major. By all 256 threads of the
+/// block; all is visible to all on return.
+/// Returns whether the product V y may be far from what substitution gives: row sums of |D| |V|, which bound the growth
+/// of the residual, exceed a limit.
+template <int edge, class T>
+__device__ bool invert_diagonal(Shape shape, const Tile<const T>& A, index_t at, T* D, T* V, Real<T>* row_sums) {
+  constexpr int ld = DiagonalShape<T, edge>::ld;
+  constexpr Real<T> limit = 256;  // the residual ratio that is promised is 30, and the bound is rarely attained
+  const int rank = int(threadIdx.x);
+  const bool down = A.row_stride == 1;
+  for (int t = rank; t < edge * edge; t += diagonal_threads) {
+    const int r = down ? t % edge : t / edge, k = down ? t / edge : t % edge;
+    const bool inside = at + max(r, k) < A.rows && (shape.lower ? k <= r : k >= r);
+    const bool stored = inside && !(shape.unit && r == k);
+    D[k * ld + r] = stored ? A(at + r, at + k) : T(r == k ? 1 : 0);
+    V[k * ld + r] = T(r == k ? 1 : 0);
+  }
+  __syncthreads();  // D and the identity are complete
+  const BlockTeam team;
+  tile::trsm(team, shape.lower, shape.unit, Tile<const T, int>{D, edge, edge, 1, ld}, false,
+             Tile<T, int>{V, edge, edge, 1, ld});
+  const int row = rank / 4;
+  const Span range = triangle_span(shape.lower, row, edge);
+  Real<T> sum = 0, bound = 0;
+  if (row < edge) {  // whole warps
+    for (int k = range.first + rank % 4; k < range.last; k += 4) sum += abs1(V[k * ld + row]);
+    sum = sum_of_four(sum);
+    if (rank % 4 == 0) row_sums[row] = sum;
+  }
+  __syncthreads();  // the row sums of |V| are there
+  if (row < edge) {
+    for (int k = range.first + rank % 4; k < range.last; k += 4) bound += abs1(D[k * ld + row]) * row_sums[k];
+    bound = sum_of_four(bound);
+  }
+  return __syncthreads_or(bound > limit) != 0;
+}
+
+}  // namespace trifactor::cuda

@@ -1,0 +1,291 @@
+// Solves with the inverses of a triangle's diagonal blocks: what is left of them is products.
+#pragma once
+
+#include <cuda/device/pipeline.cuh>
+#include <cuda/single/inverted_diagonal.cuh>
+#include <cuda/engine/launch.cuh>
+#include <cuda/device/mma.cuh>
+
+namespace trifactor::cuda {
+
+/// One block of threads for each diagonal block. Its inverse is left as A is stored, flipped or not, (edge, edge)
+/// without padding; behind it, a 1 where a product with it wants a step of refinement.
+template <class T, int edge>
+__global__ void __launch_bounds__(diagonal_threads)
+    invert_kernel(Shape shape, Items<const T> A, T* inverses, index_t size, const int* info) {
+  using Block = DiagonalShape<T, edge>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  T *D = reinterpret_cast<T*>(raw), *V = D + Block::size;
+  auto* row_sums = reinterpret_cast<Real<T>*>(V + Block::size);
+  const index_t k = blockIdx.x;
+  for (index_t b = blockIdx.y; b < A.count; b += gridDim.y) {
+    if (info && info[b] != 0) continue;
+    const Tile<const T> a = A.item(b);
+    if (k * edge >= a.rows) continue;
+    const bool refine = invert_diagonal<edge>(shape, a, k * edge, D, V, row_sums);
+    T* inverse = inverses + b * size + k * inverse_block_size(edge);
+    const bool down = a.row_stride == 1;
+    for (int t = int(threadIdx.x); t < edge * edge; t += diagonal_threads)
+      inverse[t] = V[down ? t / edge * Block::ld + t % edge : t % edge * Block::ld + t / edge];
+    if (threadIdx.x == 0) inverse[edge * edge] = T(refine ? 1 : 0);
+    __syncthreads();  // V is written out before the next item's overwrites it
+  }
+}
+
+/// call(std::integral_constant<int, edge>) for an edge that kernels have.
+template <class T, class Call>
+void with_edge(index_t edge, Call call) {
+  if (edge == inverse_edge<T>) return call(std::integral_constant<int, int(inverse_edge<T>)>{});
+  if (edge == 16) return call(std::integral_constant<int, 16>{});
+  if constexpr (inverse_edge < T >> 32) call(std::integral_constant<int, 32>{});
+}
+
+template <class T>
+void launch_invert_blocks(void* stream, Shape shape, Operand<T> A, index_t edge, T* inverses, const int* info) {
+  const index_t blocks = ceil_div(A.items.rows, edge);
+  const dim3 grid(grid_for(blocks), unsigned(min(A.items.count, index_t(65535))));
+  with_edge<T>(edge, [&]<int E>(std::integral_constant<int, E>) {
+    constexpr std::size_t bytes = 2 * DiagonalShape<T, E>::size * sizeof(T) + E * sizeof(Real<T>);
+    launch(stream, invert_kernel<T, E>, grid, diagonal_threads, bytes, shape, A.items, inverses,
+           blocks * inverse_block_size(E), info);
+  });
+}
+
+/// B := A^-1 B for strips of 8 N columns of B, each by one block that holds the strip in shared memory and streams the
+/// triangle through it. `across`: the rows of A, and of the inverses, are contiguous, not the columns.
+template <class T, int edge, int N, bool across>
+struct InvertedSolve {
+  using Block = DiagonalShape<T, edge>;
+  static constexpr int ld = Block::ld, threads = 128;
+  static constexpr int strip = 8 * N, strip_ld = strip + 4;
+  static constexpr int stages = N <= 2 ? 4 : 2;  // tiles in shared memory: one in use, the others on their way
+  static constexpr int row_tiles = edge / 16, col_parts = threads / 32 / row_tiles;  // how the warps share a tile
+  static constexpr int fragments = N / col_parts;                                    // of a warp, side by side
+  static_assert(fragments > 0);
+  using Part = Fragment<T, fragments>;
+
+  Shape shape;
+  Tile<const T> A;  // (n, n)
+  bool conj;        // conj(A) X = B is solved as A conj(X) = conj(B)
+  bool wide;        // lines of A start at multiples of 16 bytes
+  const T* inverses;
+  Tile<T> B;  // (n, columns)
+
+  TF_HD InvertedSolve(Shape shape_, Tile<const T> A_, bool conj_, const Inverses<T>& all, index_t item, Tile<T> B_)
+      : shape(shape_),
+        A(A_),
+        conj(conj_),
+        inverses(all.data + item * all.size + all.first / edge * inverse_block_size(edge)),
+        B(B_) {
+    const index_t line = across ? A.row_stride : A.col_stride;
+    wide = reinterpret_cast<std::uintptr_t>(A.data) % 16 == 0 && std::size_t(line) * sizeof(T) % 16 == 0;
+  }
+
+  static std::size_t bytes(index_t n) {
+    return (stages * std::size_t(Block::size) + std::size_t(ceil_div(n, edge) * edge) * strip_ld) * sizeof(T);
+  }
+  __device__ int blocks() const { return int((A.rows + edge - 1) / edge); }
+  __device__ const T* inverse(int i) const { return inverses + index_t(i) * inverse_block_size(edge); }
+  __device__ bool wants_refinement(int i) const { return real(inverse(i)[edge * edge]) != 0; }
+
+  /// S := a tile as it is stored, line by line, without waiting: lines of `most_fast` entries, `most_slow` of them,
+  /// zero beyond.
+  template <int width>
+  __device__ static void fetch(T* S, const T* lines, index_t across_stride, int most_fast, int most_slow) {
+    constexpr int line = edge / width, bytes = width * int(sizeof(T));
+    const int fast = int(threadIdx.x) % line * width;
+#pragma unroll 8
+    for (int slow = int(threadIdx.x) / line; slow < edge; slow += threads / line) {
+      const int inside = slow < most_slow ? max(0, min(width, most_fast - fast)) : 0;
+      copy_async<bytes>(shared_address(S + slow * ld + fast), inside > 0 ? lines + slow * across_stride + fast : lines,
+                        inside * int(sizeof(T)));
+    }
+  }
+  /// Tile (i, j) of A, or, where i = j, the inverse of the diagonal block.
+  __device__ void fetch_tile(T* S, int i, int j) const {
+    constexpr int width = 16 / int(sizeof(T));
+    if (i == j)
+      fetch<width>(S, inverse(i), edge, edge, edge);
+    else
+      fetch_from_A(S, i, j);
+  }
+  __device__ void fetch_from_A(T* S, int i, int j) const {
+    constexpr int width = 16 / int(sizeof(T));
+    const index_t r0 = index_t(i) * edge, c0 = index_t(j) * edge;
+    const index_t fast = across ? c0 : r0, slow = across ? r0 : c0, line = across ? A.row_stride : A.col_stride;
+    const int most_fast = int(min(index_t(edge), A.rows - fast)), most_slow = int(min(index_t(edge), A.rows - slow));
+    if (wide)
+      fetch<width>(S, A.data + fast + slow * line, line, most_fast, most_slow);
+    else
+      fetch<1>(S, A.data + fast + slow * line, line, most_fast, most_slow);
+  }
+
+  __device__ static int row0() { return int(threadIdx.x) / 32 % row_tiles * 16; }
+  __device__ static int col0() { return int(threadIdx.x) / 32 / row_tiles * fragments * 8; }
+
+  /// f -= tile X: the warp's rows of a tile, and its columns of the strip's rows X. Strips hold conjugates, so that
+  /// the tile routine for C -= A B^H serves.
+  __device__ static void subtract(Part& f, const T* tile, const T* X) {
+    f.template subtract<edge, false, across>(tile + row0() * (across ? ld : 1), ld, X + col0(), strip_ld);
+  }
+  /// g(entry of X in shared memory, entry of f) for the warp's part.
+  template <class G>
+  __device__ static void for_part(Part& f, T* X, G g) {
+    f.change([&](int r, int c, T& v) { g(X[(row0() + r) * strip_ld + col0() + c], v); });
+  }
+
+  /// The strip := A's part of B, or back.
+  template <class G>
+  __device__ void for_strip(index_t first, T* strip_data, G g) const {
+    const int rows = blocks() * edge, rank = int(threadIdx.x);
+    const bool down = B.row_stride == 1;
+    for (int t = rank; t < rows * strip; t += threads) {
+      const int r = down ? t % rows : t / strip, c = down ? t / rows : t % strip;
+      g(r < A.rows && first + c < B.cols, index_t(r), first + c, strip_data[r * strip_ld + c]);
+    }
+  }
+
+  /// X := X + V (Y - D X), with Y, in `before`, what X was solved for: with the diagonal block and its inverse, which
+  /// go through the buffer `tile`.
+  __device__ void refine(int i, T* X, Part& before, T* tile) const {
+    fetch_from_A(tile, i, i);
+    copy_commit(), copy_wait<0>();
+    __syncthreads();  // the block is there, with what lies in the other triangle
+    for (int t = int(threadIdx.x); t < edge * edge; t += threads) {
+      const int slow = t / edge, fast = t % edge, r = across ? slow : fast, k = across ? fast : slow;
+      if (shape.lower ? k > r : k < r) tile[slow * ld + fast] = T(0);
+      if (r == k && (shape.unit || index_t(i) * edge + r >= A.rows)) tile[slow * ld + fast] = T(1);
+    }
+    __syncthreads();            // the triangle is alone
+    subtract(before, tile, X);  // Y - D X
+    Part x;
+    for_part(x, X, [](T& in, T& v) { v = core::conj(in); });
+    __syncthreads();  // X and the block are read
+    for_part(before, X, [](T& in, T& v) { in = core::conj(v); });
+    fetch_tile(tile, i, i);
+    copy_commit(), copy_wait<0>();
+    __syncthreads();  // the residual and the inverse are there
+    Part step;
+    step.clear();
+    subtract(step, tile, X);
+    __syncthreads();  // the residual is read
+#pragma unroll
+    for (int s = 0; s < fragments; ++s)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) x.set(s, e, x.get(s, e) - step.get(s, e));
+    for_part(x, X, [](T& in, T& v) { in = core::conj(v); });
+  }
+
+  __device__ void solve(index_t first, T* shared) const {
+    T* S = shared + stages * Block::size;
+    const int all = blocks();
+    const auto place = [&](int t) { return shape.lower ? t : all - 1 - t; };
+    // Tiles come row by row of tiles, each row up to its diagonal.
+    int row = 0, col = 0, slot = 0;
+    const auto fetch_next = [&] {
+      if (row < all) fetch_tile(shared + slot * Block::size, place(row), place(col));
+      copy_commit();  // perhaps of nothing, so that the number of groups is that of tiles
+      slot = (slot + 1) % stages;
+      if (++col > row) ++row, col = 0;
+    };
+    for (int s = 0; s < stages - 1; ++s) fetch_next();
+    for_strip(first, S, [&](bool inside, index_t r, index_t c, T& x) {
+      x = inside ? conj_if(!conj, B(r, c)) : T(0);  // conjugated once more for the products
+    });
+    int now = 0;
+    for (int t = 0; t < all; ++t) {
+      T* X = S + place(t) * edge * strip_ld;  // (edge, strip), rows contiguous
+      Part f;
+      f.clear();
+      for (int u = 0; u <= t; ++u) {
+        T* tile = shared + now * Block::size;
+        now = (now + 1) % stages;
+        fetch_next();
+        copy_wait<stages - 1>();
+        __syncthreads();  // the tile is there, and so is what was written to the strip
+        if (u < t) {
+          subtract(f, tile, S + place(u) * edge * strip_ld);  // Y -= A(t, u) X(u)
+          if (u + 1 == t) for_part(f, X, [](T& in, T& v) { v = v + core::conj(in), in = core::conj(v); });
+        } else {
+          Part y;
+          for_part(y, X, [](T& in, T& v) { v = core::conj(in); });
+          f.clear();
+          subtract(f, tile, X);  // -X(t) = -V(t) Y
+          __syncthreads();       // Y is read
+          for_part(f, X, [](T& in, T& v) { in = core::conj(-v); });
+          if (wants_refinement(place(t))) {
+            __syncthreads();  // X is there, and the tile is read
+            refine(place(t), X, y, tile);
+          }
+        }
+        __syncthreads();  // the tile is read before it is overwritten, and this part of the strip is written
+      }
+    }
+    for_strip(first, S, [&](bool inside, index_t r, index_t c, T& x) {
+      if (inside) B(r, c) = conj_if(!conj, x);
+    });
+    __syncthreads();  // the strip is written out before the next one overwrites it
+  }
+};
+
+/// One matrix: what describes it stays in the kernel's parameters, and registers are free for products.
+template <class T, int edge, int N, bool across>
+__global__ void __launch_bounds__(InvertedSolve<T, edge, N, across>::threads)
+    inverted_kernel(InvertedSolve<T, edge, N, across> solver, const int* info) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  if (info && *info != 0) return;
+  for (index_t first = index_t(blockIdx.x) * solver.strip; first < solver.B.cols;
+       first += index_t(gridDim.x) * solver.strip)
+    solver.solve(first, reinterpret_cast<T*>(raw));
+}
+
+/// The same for a batch.
+template <class T, int edge, int N, bool across>
+__global__ void __launch_bounds__(InvertedSolve<T, edge, N, across>::threads)
+    inverted_batch_kernel(Shape shape, Items<const T> A, bool conj, Inverses<T> inverses, Items<T> B, const int* info) {
+  using Solve = InvertedSolve<T, edge, N, across>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  for (index_t b = blockIdx.y; b < B.count; b += gridDim.y) {
+    if (info && info[b] != 0) continue;
+    const Solve solver(shape, A.item(b), conj, inverses, b, B.item(b));
+    if (solver.A.rows == 0) continue;
+    for (index_t first = index_t(blockIdx.x) * Solve::strip; first < solver.B.cols;
+         first += index_t(gridDim.x) * Solve::strip)
+      solver.solve(first, reinterpret_cast<T*>(raw));
+  }
+}
+
+template <class T>
+void launch_inverted(void* stream, int multiprocessors, Shape shape, Operand<T> A, const Inverses<T>& inverses,
+                     Items<T> B, const int* info) {
+  constexpr int most = int(inverse_edge<T>), narrow = sizeof(T) > 8 ? 2 : 1, broad = sizeof(T) > 8 ? 2 : 4;
+  const bool across = A.items.is_flipped;
+  const auto one = [&]<int N, bool is_across>() {
+    using Solve = InvertedSolve<T, most, N, is_across>;
+    launch(stream, inverted_kernel<T, most, N, is_across>, grid_for(ceil_div(B.cols, Solve::strip)), Solve::threads,
+           Solve::bytes(A.items.rows), Solve(shape, A.items.item(0), A.conj, inverses, 0, B.item(0)), info);
+  };
+  const auto batch = [&]<int E, bool is_across>() {
+    constexpr int N = max(broad, 64 / E);  // every warp has columns of its own
+    using Solve = InvertedSolve<T, E, N, is_across>;
+    const dim3 grid(grid_for(ceil_div(B.cols, Solve::strip)), unsigned(min(B.count, index_t(65535))));
+    launch(stream, inverted_batch_kernel<T, E, N, is_across>, grid, Solve::threads, Solve::bytes(A.items.rows), shape,
+           A.items, A.conj, inverses, B, info);
+  };
+  if (B.count > 1 || B.pointers)
+    with_edge<T>(inverses.edge, [&]<int E>(std::integral_constant<int, E>) {
+      across ? batch.template operator()<E, true>() : batch.template operator()<E, false>();
+    });
+  else if (B.cols <=
+           8 * narrow * multiprocessors)  // narrow strips while they all run at once: a shorter chain of tiles
+    across ? one.template operator()<narrow, true>() : one.template operator()<narrow, false>();
+  else
+    across ? one.template operator()<broad, true>() : one.template operator()<broad, false>();
+}
+
+}  // namespace trifactor::cuda
+
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                         \
+  template void trifactor::cuda::launch_invert_blocks<T>(void*, Shape, Operand<T>, index_t, T*, const int*);     \
+  template void trifactor::cuda::launch_inverted<T>(void*, int, Shape, Operand<T>, const Inverses<T>&, Items<T>, \
+                                                    const int*);
