@@ -1,6 +1,7 @@
 // Cholesky factorization A = L L^H (Lower) or A = U^H U (Upper) of symmetric and hermitian positive definite matrices.
 #pragma once
 
+#include <trifactor/options.hpp>
 #include <trifactor/queue.hpp>
 
 #include <vector>
@@ -55,12 +56,6 @@ TRIFACTOR_API std::size_t cholesky_inverse_scratch(const Queue&, Uplo, const_bat
 
 // Value forms: no queue, host matrices in and out, complete on return, exceptions.
 
-struct CholeskyValueOptions {
-  Uplo uplo = Uplo::Lower;          // the triangle of A that is read
-  Device device = Device::Auto;
-  CholeskyOptions options = {};
-};
-
 /// A factor that knows how to solve. Made by cholesky(A).
 template <Scalar T>
 class TRIFACTOR_API CholeskyFactor {
@@ -84,6 +79,8 @@ class TRIFACTOR_API CholeskyFactor {
   real_t<T> rcond() const;
   /// The factor itself, with zeros in the other triangle.
   Matrix<T> factor() const;
+  /// What was added to the diagonal of A: 0, unless shift_tries allowed it and the first factorization failed.
+  double shift() const noexcept;
   Uplo uplo() const noexcept;
   /// Where the factor lives: Host or Cuda.
   Device device() const noexcept;

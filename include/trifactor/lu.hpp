@@ -1,6 +1,7 @@
 // LU factorization with partial pivoting, P A = L U, of general matrices of any shape.
 #pragma once
 
+#include <trifactor/options.hpp>
 #include <trifactor/queue.hpp>
 
 #include <vector>
@@ -38,7 +39,7 @@ template <Batch B>
 TRIFACTOR_API void lu_det(Queue&, B LU, const int* pivots, value_t<B>* sign, real_t<value_t<B>>* log_abs);
 
 /// p[i], i < rows: which row of A stands in row i of P A (0-based), from k interchanges.
-TRIFACTOR_API void permutation(Queue&, const int* pivots, index_t k, int* p, index_t rows);
+TRIFACTOR_API void lu_row_permutation(Queue&, const int* pivots, index_t k, int* p, index_t rows);
 
 template <WritableBatch B>
 TRIFACTOR_API std::size_t lu_scratch(const Queue&, B A, const LuOptions& = {});
@@ -50,11 +51,6 @@ template <WritableBatch B>
 TRIFACTOR_API std::size_t lu_inverse_scratch(const Queue&, const_batch_t<B> LU, B X, const SolveOptions& = {});
 
 // Value forms: no queue, host matrices in and out, complete on return, exceptions.
-
-struct LuValueOptions {
-  Device device = Device::Auto;
-  LuOptions options = {};
-};
 
 template <Scalar T>
 struct Determinant {
@@ -86,8 +82,8 @@ class TRIFACTOR_API LuFactor {
   Determinant<T> det() const;
   /// L below the diagonal (ones not stored), U on and above it.
   Matrix<T> factors() const;
-  /// Row i of P A is row permutation()[i] of A.
-  std::vector<int> permutation() const;
+  /// Row i of P A is row row_permutation()[i] of A.
+  std::vector<int> row_permutation() const;
   Device device() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// measure(): seconds and joules of a piece of work, alone or against others in the same run.
+// measure(): seconds and joules of a piece of work, alone or against others in the same run. seconds_of(): of one call.
 #pragma once
 
 #include <trifactor/queue.hpp>
@@ -12,7 +12,7 @@
 namespace trifactor {
 
 /// One piece of work. prepare() is not timed (it restores what run() destroys). With a CUDA queue, run() enqueues the work
-/// there, and the device's clock counts, see Queue::seconds_of; otherwise run() returns when the work is complete.
+/// there, and the device's clock counts, see seconds_of; otherwise run() returns when the work is complete.
 struct Contender {
   std::function<void()> run;
   std::function<void()> prepare = {};
@@ -43,6 +43,10 @@ struct Measurement {
 /// Runs the contenders in turn (a b a b ...), so that clocks and neighbours disturb all alike.
 TRIFACTOR_API std::vector<Measurement> measure(std::span<const Contender> contenders, const MeasureOptions& = {});
 TRIFACTOR_API Measurement measure(const Contender& work, const MeasureOptions& = {});
+
+/// Seconds from the begin to the end of what work() enqueues on q, by the device's clock, while the device does not wait for
+/// the host; on a host queue the seconds that work() takes. Returns when the work is complete.
+TRIFACTOR_API double seconds_of(Queue& q, const std::function<void()>& work);
 
 /// A sensor that counts joules: "NVML NVIDIA H200", "RAPL package-0".
 TRIFACTOR_API std::vector<std::string> energy_sensors();

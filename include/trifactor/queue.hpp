@@ -4,7 +4,6 @@
 #include <trifactor/error.hpp>
 #include <trifactor/views.hpp>
 
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -33,9 +32,6 @@ class TRIFACTOR_API Queue {
   void reserve(std::size_t bytes);
   /// Returns when everything enqueued so far is complete; a device fault surfaces here at the latest.
   void sync();
-  /// Seconds from the begin to the end of what work() enqueues, by the device's clock, while the device does not wait for
-  /// the host; on a host queue the seconds that work() takes. Returns when the work is complete.
-  double seconds_of(const std::function<void()>& work);
 
   bool is_cuda() const noexcept;
   /// The CUDA device's number, or -1 for the host.

@@ -37,8 +37,8 @@ class TRIFACTOR_API SparseLuPlan {
   index_t n() const noexcept;
   /// Entries of the pattern that was given, in whose order values are given.
   index_t entries() const noexcept;
-  /// Column j of A Q is column permutation()[j] of A: the ordering, in a postorder of the column elimination tree.
-  const std::vector<index_t>& permutation() const noexcept;
+  /// Column j of A Q is column column_permutation()[j] of A: the ordering, in a postorder of the column elimination tree.
+  const std::vector<index_t>& column_permutation() const noexcept;
   LuOrdering ordering() const noexcept;
   /// Bytes of the plan itself.
   std::size_t plan_bytes() const noexcept;

@@ -7,7 +7,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 namespace trifactor {
 
@@ -47,38 +46,6 @@ enum class Op { None, Transpose, ConjTranspose };
 /// Where the panels of a blocked factorization run. Native: on the queue's device. Hybrid: on the CPU while the GPU
 /// updates; blocks the caller, takes one matrix on a CUDA queue. Auto never leaves the queue's device.
 enum class Mode { Auto, Native, Hybrid };
-
-/// Items that are not positive definite are factored again, with a shift on the diagonal: first * growth^t in try t = 0, 1,
-/// ..., times the modulus of the largest diagonal entry. The tries are part of the call: on a CUDA queue they are enqueued,
-/// only failed items do work in them, and the host is not asked. They keep a copy of all triangles in scratch memory, of a ragged
-/// batch with room for its largest item in place of each.
-struct ShiftOnFailure {
-  int tries = 0;            // 0: off; at most 100
-  double first = 0;         // finite and not negative; 0: the square root of the scalar's epsilon
-  double growth = 10;       // finite and at least 1
-  /// In the queue's memory, an entry for each item, may be null: what was added to the diagonal of each item at last; 0 where
-  /// the first factorization was good or the item impossible. The info of an item is that of its last try.
-  double* used = nullptr;
-};
-
-struct CholeskyOptions {
-  Mode mode = Mode::Auto;
-  /// Overrides fields of the tuning row, such as "nb=128 looking=left".
-  std::string tuning = {};
-  ShiftOnFailure shift_on_failure = {};
-};
-
-struct LuOptions {
-  Mode mode = Mode::Auto;
-  /// Overrides fields of the tuning row, such as "nb=128".
-  std::string tuning = {};
-};
-
-/// Of solves with a factor and of inverses from it.
-struct SolveOptions {
-  /// Overrides fields of the tuning row, such as "few=4".
-  std::string tuning = {};
-};
 
 /// Where a value form runs. Auto: the GPU where one is present and the matrix is large enough to gain from it.
 enum class Device { Auto, Host, Cuda };

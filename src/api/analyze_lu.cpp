@@ -17,7 +17,7 @@ SparseLuPlan::~SparseLuPlan() = default;
 const sparse::LuPlan& SparseLuPlan::data() const noexcept { return state_->plan; }
 index_t SparseLuPlan::n() const noexcept { return data().n; }
 index_t SparseLuPlan::entries() const noexcept { return index_t(data().place.size()); }
-const std::vector<index_t>& SparseLuPlan::permutation() const noexcept { return data().permutation; }
+const std::vector<index_t>& SparseLuPlan::column_permutation() const noexcept { return data().permutation; }
 LuOrdering SparseLuPlan::ordering() const noexcept { return data().ordering; }
 const std::vector<SparsePlan::Step>& SparseLuPlan::steps() const noexcept { return data().steps; }
 

@@ -19,20 +19,19 @@ Items<T> as_lower(Uplo uplo, const Items<T>& A) {
 
 /// The tries that the options ask for, checked.
 template <class T>
-dense::ShiftTries shift_tries(const char* call, const CholeskyOptions& options) {
-  const ShiftOnFailure& o = options.shift_on_failure;
+dense::ShiftTries shift_tries(const char* call, const CholeskyOptions& o) {
   const auto check = [&](bool good, const char* field, auto value, const char* rule) {
-    if (!good) fail(call, std::string("shift_on_failure.") + field + " = " + std::to_string(value) + " must " + rule);
+    if (!good) fail(call, std::string(field) + " = " + std::to_string(value) + " must " + rule);
   };
-  check(o.tries >= 0 && o.tries <= 100, "tries", o.tries, "be in 0..100");
-  if (o.tries == 0) return {};
+  check(o.shift_tries >= 0 && o.shift_tries <= 100, "shift_tries", o.shift_tries, "be in 0..100");
+  if (o.shift_tries == 0) return {};
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  check(o.first >= 0 && o.first < infinity, "first", o.first, "be finite and not negative");
-  check(o.growth >= 1 && o.growth < infinity, "growth", o.growth, "be finite and at least 1");
-  if (options.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be without shift_on_failure");
-  if (o.used) check_pointer(call, "shift_on_failure.used", o.used, sizeof(double));
-  const double first = o.first > 0 ? o.first : std::sqrt(double(std::numeric_limits<core::Real<T>>::epsilon()));
-  return {o.tries, first, o.growth, o.used};
+  check(o.shift_first >= 0 && o.shift_first < infinity, "shift_first", o.shift_first, "be finite and not negative");
+  check(o.shift_growth >= 1 && o.shift_growth < infinity, "shift_growth", o.shift_growth, "be finite and at least 1");
+  if (o.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be without shift_tries");
+  if (o.shift_used) check_pointer(call, "shift_used", o.shift_used, sizeof(double));
+  const double least = std::sqrt(double(std::numeric_limits<core::Real<T>>::epsilon()));
+  return {o.shift_tries, o.shift_first > 0 ? o.shift_first : least, o.shift_growth, o.shift_used};
 }
 
 /// What cholesky and cholesky_scratch have in common: the arguments are good, the driver is chosen.

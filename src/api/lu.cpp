@@ -139,14 +139,14 @@ void lu_det(Queue& q, B LU, const int* pivots, value_t<B>* sign, real_t<value_t<
   on_engine(q, [&](auto& e) { e.lu_det(a, pivots_of(a, pivots), reinterpret_cast<inner_t<T>*>(sign), log_abs); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-void permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) try {
-  check_size("permutation", "k", k);
-  check_size("permutation", "rows", rows);
-  if (k > rows) fail("permutation", "k", k, "be at most rows = " + std::to_string(rows));
-  if (k > 0) check_pointer("permutation", "pivots", pivots, sizeof(int));
+void lu_row_permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) try {
+  check_size("lu_row_permutation", "k", k);
+  check_size("lu_row_permutation", "rows", rows);
+  if (k > rows) fail("lu_row_permutation", "k", k, "be at most rows = " + std::to_string(rows));
+  if (k > 0) check_pointer("lu_row_permutation", "pivots", pivots, sizeof(int));
   if (rows == 0) return;
-  check_pointer("permutation", "p", p, sizeof(int));
-  on_engine(q, [&](auto& e) { e.permutation(pivots, k, p, rows); });
+  check_pointer("lu_row_permutation", "p", p, sizeof(int));
+  on_engine(q, [&](auto& e) { e.row_permutation(pivots, k, p, rows); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                              \

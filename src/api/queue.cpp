@@ -3,6 +3,7 @@
 #include <api/queue_state.hpp>
 #include <core/no_device.hpp>
 #include <host/instruction_set.hpp>
+#include <trifactor/measure.hpp>
 
 #include <chrono>
 #include <cstring>
@@ -26,13 +27,6 @@ std::shared_ptr<QueueState> cuda_state(void*, bool, int) {
   throw DeviceFault(core::built_without_cuda);
 }
 #endif
-
-double host_seconds_of(const std::function<void()>& work) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::shared_ptr<QueueState> host_state(int threads) {
   auto state = std::make_shared<QueueState>(threads);
@@ -66,19 +60,25 @@ void Queue::reserve(std::size_t bytes) try {
 void Queue::sync() {
   if (state_->cuda) state_->cuda->sync();
 }
-double Queue::seconds_of(const std::function<void()>& work) {
-  return state_->cuda ? state_->cuda->seconds_of(work) : host_seconds_of(work);
-}
 bool Queue::is_cuda() const noexcept { return state_->cuda != nullptr; }
 int Queue::device() const noexcept { return state_->cuda ? state_->cuda->device() : -1; }
 void* Queue::stream() const noexcept { return state_->cuda ? state_->cuda->stream() : nullptr; }
 #else
 void Queue::sync() {}
-double Queue::seconds_of(const std::function<void()>& work) { return host_seconds_of(work); }
 bool Queue::is_cuda() const noexcept { return false; }
 int Queue::device() const noexcept { return -1; }
 void* Queue::stream() const noexcept { return nullptr; }
 #endif
+
+double seconds_of([[maybe_unused]] Queue& q, const std::function<void()>& work) {
+#if TRIFACTOR_HAS_CUDA
+  if (q.is_cuda()) return q.state()->cuda->seconds_of(work);
+#endif
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 void copy_bytes(Queue& from, const void* source, Queue& to, void* target, std::size_t bytes) {
   copy_columns(from, source, bytes, to, target, bytes, bytes, 1);

@@ -149,10 +149,10 @@ std::vector<T> as_vector(const Matrix<T>& x) {
 template <Scalar T>
 struct CholeskyFactor<T>::State : OnDevice<T> {
   State(MatrixView<const T> A, const CholeskyValueOptions& o)
-      : OnDevice<T>("cholesky", A,
-                    o.options.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device),
+      : OnDevice<T>("cholesky", A, o.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device),
         uplo(o.uplo) {}
   Uplo uplo;
+  double shift = 0;
 };
 
 template <Scalar T>
@@ -162,9 +162,18 @@ CholeskyFactor<T>::CholeskyFactor(MatrixView<const T> A, const CholeskyValueOpti
   state_ = std::make_unique<State>(A, o);
   Queue& q = *state_->lease;
   Buffer<int> info(q, 1);
+  Buffer<double> used(q, o.shift_tries > 0 ? 1 : 0);
+  used.fill_zero();
   state_->take_norms(o.uplo == Uplo::Lower ? core::NormOf::HermitianLower : core::NormOf::HermitianUpper);
-  trifactor::cholesky(q, o.uplo, state_->matrix.view(), info.data(), o.options);
+  trifactor::cholesky(q, o.uplo, state_->matrix.view(), info.data(),
+                      {.mode = o.mode,
+                       .tuning = o.tuning,
+                       .shift_tries = o.shift_tries,
+                       .shift_first = o.shift_first,
+                       .shift_growth = o.shift_growth,
+                       .shift_used = used.data()});
   if (const int k = fetched(q, info); k != 0) throw NotPositiveDefinite(k);
+  if (o.shift_tries > 0) state_->shift = fetched(q, used);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -173,6 +182,10 @@ template <Scalar T>
 CholeskyFactor<T>& CholeskyFactor<T>::operator=(CholeskyFactor&&) noexcept = default;
 template <Scalar T>
 CholeskyFactor<T>::~CholeskyFactor() = default;
+template <Scalar T>
+double CholeskyFactor<T>::shift() const noexcept {
+  return state_->shift;
+}
 template <Scalar T>
 Uplo CholeskyFactor<T>::uplo() const noexcept {
   return state_->uplo;
@@ -233,7 +246,7 @@ Matrix<T> CholeskyFactor<T>::factor() const try {
 template <Scalar T>
 struct LuFactor<T>::State : OnDevice<T> {
   State(MatrixView<const T> A, const LuValueOptions& o)
-      : OnDevice<T>("lu", A, o.options.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device),
+      : OnDevice<T>("lu", A, o.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device),
         pivots(*this->lease, std::min(A.rows, A.cols)) {}
   void check_square(const char* call) {
     const auto& A = this->matrix;
@@ -255,7 +268,7 @@ LuFactor<T>::LuFactor(MatrixView<const T> A, const LuValueOptions& o) try : stat
   Queue& q = *state_->lease;
   Buffer<int> info(q, 1);
   if (A.rows == A.cols) state_->take_norms(core::NormOf::General);
-  trifactor::lu(q, state_->matrix.view(), state_->pivots.data(), info.data(), o.options);
+  trifactor::lu(q, state_->matrix.view(), state_->pivots.data(), info.data(), {.mode = o.mode, .tuning = o.tuning});
   state_->zero_pivot = fetched(q, info);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
@@ -324,11 +337,11 @@ Matrix<T> LuFactor<T>::factors() const try {
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
-std::vector<int> LuFactor<T>::permutation() const try {
+std::vector<int> LuFactor<T>::row_permutation() const try {
   Queue& q = *state_->lease;
   const index_t rows = state_->matrix.rows();
   Buffer<int> p(q, rows);
-  trifactor::permutation(q, state_->pivots.data(), state_->pivots.size(), p.data(), rows);
+  lu_row_permutation(q, state_->pivots.data(), state_->pivots.size(), p.data(), rows);
   std::vector<int> result(static_cast<std::size_t>(rows));
   copy(q, p.data(), state_->host, result.data(), rows);
   return result;

@@ -159,7 +159,7 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // sign and log |det| of every item; NaN where its sizes are impossible or not square.
   e.lu_det(C, read_pivots, out, real_out);
   // p = the permutation that k interchanges make of 0 .. k-1.
-  e.permutation(read_info, k, info, k);
+  e.row_permutation(read_info, k, info, k);
   // A := I;  and the strict upper triangle := the conjugate of the lower one.
   e.set_identity(A, read_info);
   e.mirror_lower(A, read_info);

@@ -109,7 +109,7 @@ void HostEngine::lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Re
   });
 }
 
-void HostEngine::permutation(const int* pivots, index_t k, int* p, index_t rows) {
+void HostEngine::row_permutation(const int* pivots, index_t k, int* p, index_t rows) {
   if (arena_.planning()) return;
   for (index_t i = 0; i < rows; ++i) p[i] = int(i);
   for (index_t i = 0; i < k; ++i) std::swap(p[i], p[pivots[i] - 1]);

@@ -54,7 +54,7 @@ void time_run(const Contender& work, const Instruments& with, Times& times) {
     on_host = with.now() - begin;
   };
   if (work.queue && work.queue->is_cuda()) {
-    insert(times.all, work.queue->seconds_of(run));
+    insert(times.all, seconds_of(*work.queue, run));
     insert(times.host, on_host);
   } else {
     run();

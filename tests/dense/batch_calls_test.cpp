@@ -226,13 +226,13 @@ TYPED_TEST(BatchCalls, MoreItemsThanAGridHasPlaces) {
     A.values.upload(negative);
     as(kind, A, X, [&](auto a, auto) {
       cholesky(q, uplo, a, info.data(),
-               {.shift_on_failure = {.tries = 2, .first = 0.1, .growth = 100, .used = used.data()}});
+               {.shift_tries = 2, .shift_first = 0.1, .shift_growth = 100, .shift_used = used.data()});
     });
-    EXPECT_EQ(info.download(), zeros) << "shift_on_failure";
+    EXPECT_EQ(info.download(), zeros) << "shift_tries";
     const auto shifts = used.download();
     for (index_t b = 0; b < A.count; ++b)
       wrong += !(std::abs(shifts[b] - (A.orders[b] > 0 ? 10.0 * double(3 + b % 7) : 0)) < 1e-3);
-    EXPECT_EQ(wrong, 0) << "shift_on_failure.used";
+    EXPECT_EQ(wrong, 0) << "shift_used";
 
     ManyItems<T> G(q, kind, exchanged);
     X.values.upload(X.given);
@@ -324,7 +324,7 @@ TYPED_TEST(BatchCalls, NoItemsAndItemsOfNothing) {
         DeviceArray<double> used(q, count + 1, 7);
         DeviceArray<real_t<T>> logs(q, count + 1, 7);
         DeviceArray<T> signs(q, count + 1, T(7));
-        const CholeskyOptions shift{.shift_on_failure = {.tries = 2, .used = used.data()}};
+        const CholeskyOptions shift{.shift_tries = 2, .shift_used = used.data()};
         const auto expect_info = [&] {
           std::vector<int> expected(count + 1, 0);
           expected.back() = garbage;
@@ -432,7 +432,7 @@ void expect_shifted(Queue& q, Random& random, Kind kind, Uplo uplo, index_t n) {
   DeviceBatch<T> F(q, given);
   DeviceArray<int> info(q, 10, garbage);
   DeviceArray<double> used(q, 10, garbage);
-  const CholeskyOptions options{.shift_on_failure = {.tries = 4, .first = 1e-3, .growth = 10, .used = used.data()}};
+  const CholeskyOptions options{.shift_tries = 4, .shift_first = 1e-3, .shift_growth = 10, .shift_used = used.data()};
   as(kind, F, [&](auto view) { cholesky(q, uplo, view, info.data(), options); });
   q.sync();
   const auto f = F.download();
@@ -478,7 +478,7 @@ TYPED_TEST(BatchCalls, OneMatrixIsTriedAgainWithAShift) {
         DeviceArray<int> info(this->q, 1, garbage);
         DeviceArray<double> used(this->q, 1, garbage);
         cholesky(this->q, uplo, F.view(), info.data(),
-                 {.shift_on_failure = {.tries = 5, .first = 1e-3, .used = used.data()}});
+                 {.shift_tries = 5, .shift_first = 1e-3, .shift_used = used.data()});
         this->q.sync();
         EXPECT_EQ(info.download()[0], 0);
         const double s = used.download()[0];
@@ -502,7 +502,7 @@ TYPED_TEST(BatchCalls, TriesThatAllFailLeaveInfo) {
   DeviceArray<int> info(this->q, 3, garbage);
   DeviceArray<double> used(this->q, 3, garbage);
   cholesky_factor_solve(this->q, Uplo::Lower, F.strided(), X.strided(), info.data(),
-                        {.shift_on_failure = {.tries = 2, .first = 1e-6, .used = used.data()}});
+                        {.shift_tries = 2, .shift_first = 1e-6, .shift_used = used.data()});
   this->q.sync();
   EXPECT_EQ(info.download(), (std::vector<int>{0, 8, 0}));
   EXPECT_NEAR(used.download()[1] / 1e4, 1e-5, 1e-9);
@@ -515,18 +515,18 @@ TYPED_TEST(BatchCalls, ShiftOptionsAreChecked) {
   const auto A = random_spd<TypeParam>(this->random, 4);
   DeviceMatrix<TypeParam> F(this->q, A);
   DeviceArray<int> info(this->q, 1, garbage);
-  const auto expect = [&](const ShiftOnFailure& shift, std::initializer_list<const char*> parts) {
+  const auto expect = [&](const CholeskyOptions& options, std::initializer_list<const char*> parts) {
     try {
-      cholesky(this->q, Uplo::Lower, F.view(), info.data(), {.shift_on_failure = shift});
+      cholesky(this->q, Uplo::Lower, F.view(), info.data(), options);
       ADD_FAILURE() << "no exception";
     } catch (const InvalidArgument& e) {
       for (const char* part : parts) EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
     }
   };
-  expect({.tries = -1}, {"cholesky", "shift_on_failure.tries", "-1", "0..100"});
-  expect({.tries = 101}, {"shift_on_failure.tries", "101", "0..100"});
-  expect({.tries = 1, .first = -2}, {"shift_on_failure.first", "-2", "negative"});
-  expect({.tries = 1, .growth = 0.5}, {"shift_on_failure.growth", "0.5", "at least 1"});
+  expect({.shift_tries = -1}, {"cholesky", "shift_tries", "-1", "0..100"});
+  expect({.shift_tries = 101}, {"shift_tries", "101", "0..100"});
+  expect({.shift_tries = 1, .shift_first = -2}, {"shift_first", "-2", "negative"});
+  expect({.shift_tries = 1, .shift_growth = 0.5}, {"shift_growth", "0.5", "at least 1"});
   EXPECT_TRUE(same_bits(F.download(), A));
 }
 

@@ -220,9 +220,9 @@ TYPED_TEST(Mistake, FactorSolveOfWhatDoesNotFit) {
   this->expect_mistake([&] { lu_inverse(q, a, pivots, a, odd_info); }, {"lu_inverse", "info", "multiple"});
   double odd[2];
   double* const misaligned = reinterpret_cast<double*>(reinterpret_cast<char*>(odd) + 1);
-  const CholeskyOptions shift{.shift_on_failure = {.tries = 1, .used = misaligned}};
+  const CholeskyOptions shift{.shift_tries = 1, .shift_used = misaligned};
   this->expect_mistake([&] { cholesky(q, Uplo::Lower, a, info, shift); },
-                       {"cholesky", "shift_on_failure.used", "multiple"});
+                       {"cholesky", "shift_used", "multiple"});
 }
 
 /// The factor of a strided solve is only read, so all items may share one.
@@ -265,10 +265,10 @@ TYPED_TEST(Mistake, LuOfABadMatrix) {
   this->expect_mistake([&] { lu_inverse(q, a, nullptr, a); }, {"lu_inverse", "pivots", "null"});
   this->expect_mistake([&] { lu_det(q, x, pivots, sign, log_abs); }, {"lu_det", "LU", "6", "2", "square"});
   this->expect_mistake([&] { lu_det(q, a, pivots, sign, log_abs); }, {"lu_det", "sign", "null"});
-  this->expect_mistake([&] { permutation(q, pivots, -1, pivots, 6); }, {"permutation", "k", "-1", "negative"});
-  this->expect_mistake([&] { permutation(q, pivots, 7, pivots, 6); }, {"permutation", "k", "7", "6"});
-  this->expect_mistake([&] { permutation(q, nullptr, 3, pivots, 6); }, {"permutation", "pivots", "null"});
-  this->expect_mistake([&] { permutation(q, pivots, 3, nullptr, 6); }, {"permutation", "p", "null"});
+  this->expect_mistake([&] { lu_row_permutation(q, pivots, -1, pivots, 6); }, {"lu_row_permutation", "k", "-1", "negative"});
+  this->expect_mistake([&] { lu_row_permutation(q, pivots, 7, pivots, 6); }, {"lu_row_permutation", "k", "7", "6"});
+  this->expect_mistake([&] { lu_row_permutation(q, nullptr, 3, pivots, 6); }, {"lu_row_permutation", "pivots", "null"});
+  this->expect_mistake([&] { lu_row_permutation(q, pivots, 3, nullptr, 6); }, {"lu_row_permutation", "p", "null"});
 }
 
 TYPED_TEST(Mistake, ScratchQueriesCheckAsTheCallsDo) {

@@ -250,7 +250,7 @@ class CallAgain {
       if (call_ == Call::Cholesky) cholesky(*q_, Uplo::Lower, a, info_.data(), steps);
       if (call_ == Call::Sorted) cholesky(*q_, Uplo::Lower, a, info_.data(), {.tuning = "whole=1000 sorted=1"});
       if (call_ == Call::Shifted)
-        cholesky(*q_, Uplo::Upper, a, info_.data(), {.shift_on_failure = {.tries = 2, .used = shifts_.data()}});
+        cholesky(*q_, Uplo::Upper, a, info_.data(), {.shift_tries = 2, .shift_used = shifts_.data()});
       if (call_ == Call::CholeskySolve) cholesky_solve(*q_, Uplo::Upper, a, x, info_.data());
       if (call_ == Call::CholeskyInverse) cholesky_inverse(*q_, Uplo::Lower, a, x, info_.data());
     });

@@ -56,12 +56,12 @@ TYPED_TEST(Inspect, TimesWhatIsEnqueuedAndWaitsForIt) {
   DeviceArray<int> info(this->q, 1, -7);
   cholesky(this->q, Uplo::Lower, alone.view(), info.data());
   const auto factor = [&] { cholesky(this->q, Uplo::Lower, timed.view(), info.data()); };
-  const double seconds = this->q.seconds_of(factor);
+  const double seconds = seconds_of(this->q, factor);
   EXPECT_GT(seconds, 1e-7 * double(n) * (this->q.is_cuda() ? 1 : 0.01));
   EXPECT_LT(seconds, 60);
   EXPECT_TRUE(same_bits(alone.download(), timed.download()));
-  EXPECT_THROW(this->q.seconds_of([] { throw InvalidArgument("thrown by the work"); }), InvalidArgument);
-  EXPECT_GT(this->q.seconds_of(factor), 0);
+  EXPECT_THROW(seconds_of(this->q, [] { throw InvalidArgument("thrown by the work"); }), InvalidArgument);
+  EXPECT_GT(seconds_of(this->q, factor), 0);
 }
 
 TYPED_TEST(Inspect, ARecordingHoldsEveryOperationAndChangesNoResult) {

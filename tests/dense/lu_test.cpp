@@ -129,7 +129,7 @@ TYPED_TEST(Lu, PermutationSaysWhichRowStandsWhere) {
     const auto result = this->factor(A);
     const auto PA = interchange(A, result.pivots);
     DeviceArray<int> pivots(this->q, result.pivots), p(this->q, m + 1, garbage);
-    permutation(this->q, pivots.data(), index_t(result.pivots.size()), p.data(), m);
+    lu_row_permutation(this->q, pivots.data(), index_t(result.pivots.size()), p.data(), m);
     this->q.sync();
     auto rows = p.download();
     EXPECT_EQ(rows.back(), garbage) << "wrote behind p";

@@ -161,7 +161,7 @@ TYPED_TEST(Memory, ValueFormsSurviveEveryFailedAllocation) {
       {"lu, solve", [&] { lu(A.view(), {.device = device}).solve(B.view(), Op::Transpose); }},
       {"lu, inverse", [&] { lu(A.view(), {.device = device}).inverse(); }},
       {"lu, factors", [&] { lu(A.view(), {.device = device}).factors(); }},
-      {"lu, permutation", [&] { lu(A.view(), {.device = device}).permutation(); }},
+      {"lu, permutation", [&] { lu(A.view(), {.device = device}).row_permutation(); }},
       {"lu, det", [&] { lu(A.view(), {.device = device}).det(); }},
   };
   for (const auto& [name, call] : calls) {

@@ -150,7 +150,7 @@ TYPED_TEST(Ragged, ImpossibleItemsAreNotTriedWithAShift) {
       DeviceArray<int> info(this->q, this->count, garbage);
       DeviceArray<double> used(this->q, this->count, double(garbage));
       cholesky(this->q, uplo, batch.ragged(), info.data(),
-               {.shift_on_failure = {.tries = 3, .first = 10, .used = used.data()}});
+               {.shift_tries = 3, .shift_first = 10, .shift_used = used.data()});
       this->q.sync();
       const auto F = batch.download();
       const auto infos = info.download();

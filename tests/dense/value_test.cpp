@@ -37,6 +37,45 @@ template <class T>
 class Value : public DeviceTest {};
 TYPED_TEST_SUITE(Value, Scalars, ScalarNames);
 
+TYPED_TEST(Value, OptionsOfCholeskyAreFlat) {
+  using T = TypeParam;
+  const auto A = random_spd<T>(this->random, 40);
+  const auto F =
+      cholesky(A.view(), {.device = test_device(), .mode = Mode::Native, .tuning = "whole=0 nb=8", .shift_tries = 3});
+  EXPECT_EQ(F.shift(), 0);
+  EXPECT_EQ(cholesky(Matrix<T>(0, 0), {.device = test_device(), .shift_tries = 3}).shift(), 0);
+  EXPECT_LT(cholesky_ratio(A, from_matrix(F.factor()), Uplo::Lower), threshold);
+  EXPECT_THROW(cholesky(A.view(), {.device = test_device(), .tuning = "nb=none"}), InvalidArgument);
+  EXPECT_THROW(cholesky(A.view(), {.device = test_device(), .shift_tries = -1}), InvalidArgument);
+}
+
+TYPED_TEST(Value, CholeskySaysWhatWasAddedToTheDiagonal) {
+  using T = TypeParam;
+  HostMatrix<T> A(20, 20);
+  for (index_t j = 0; j < 20; ++j) A(j, j) = T(4);
+  A(7, 7) = T(-1);  // a quarter of the largest diagonal entry
+  for (Uplo uplo : both_uplos) {
+    const auto tried = [&](int tries) {
+      return cholesky(
+          A.view(),
+          {.uplo = uplo, .device = test_device(), .shift_tries = tries, .shift_first = 0.125, .shift_growth = 4});
+    };
+    EXPECT_THROW(tried(0), NotPositiveDefinite);
+    EXPECT_THROW(tried(1), NotPositiveDefinite);
+    EXPECT_EQ(tried(3).shift(), 2);
+    EXPECT_NEAR(double(std::abs(tried(3).factor()(7, 7))), 1, 30 * eps<T>);
+  }
+}
+
+TYPED_TEST(Value, OptionsOfLuAreFlat) {
+  using T = TypeParam;
+  const auto A = random_matrix<T>(this->random, 40, 40);
+  const auto F = lu(A.view(), {.device = test_device(), .mode = Mode::Native, .tuning = "whole=0 nb=8"});
+  EXPECT_EQ(F.singular_at(), 0);
+  EXPECT_LT(inverse_ratio(A, from_matrix(F.inverse())), threshold);
+  EXPECT_THROW(lu(A.view(), {.device = test_device(), .tuning = "nb=none"}), InvalidArgument);
+}
+
 TYPED_TEST(Value, CholeskySolvesInvertsAndShowsItsFactor) {
   using T = TypeParam;
   for (Uplo uplo : both_uplos)
@@ -128,7 +167,7 @@ TYPED_TEST(Value, LuOfAnyShapeShowsItsFactorsAndPermutation) {
     SCOPED_TRACE(::testing::Message() << m << " x " << n);
     const auto A = random_matrix<T>(this->random, m, n);
     const auto F = lu(A.view(), {.device = test_device()});
-    const auto p = F.permutation();
+    const auto p = F.row_permutation();
     ASSERT_EQ(index_t(p.size()), m);
     HostMatrix<T> PA(m, n);
     for (index_t i = 0; i < m; ++i) {

@@ -307,7 +307,7 @@ TYPED_TEST(SparseLuTest, FollowsAGivenOrder) {
   const auto F = this->factored(A.compact(), {.ordering = LuOrdering::Given, .permutation = order});
   this->expect_solves(A, F);
   EXPECT_EQ(F.plan().ordering(), LuOrdering::Given);
-  auto sorted = F.plan().permutation();
+  auto sorted = F.plan().column_permutation();
   EXPECT_EQ(sorted, order);  // a full matrix of order 5: the tree is a path in this order
   EXPECT_NE(F.plan().text().find("given"), std::string::npos);
 }

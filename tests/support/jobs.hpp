@@ -232,7 +232,7 @@ Job lu_det_job(Queue& q, Random& random, const char* name, index_t n) {
 template <class T>
 Job permutation_job(Queue& q, Random& random, const char* name, index_t n) {
   auto d = std::make_shared<LuData<T>>(q, random, n, 1);
-  return prepared({name, [d] { d->renew(true); }, [d] { permutation(d->q, d->pivots.data(), d->n, d->p.data(), d->n); },
+  return prepared({name, [d] { d->renew(true); }, [d] { lu_row_permutation(d->q, d->pivots.data(), d->n, d->p.data(), d->n); },
                    [d] {
                      const auto p = d->p.download();
                      const auto PA = interchange(d->A, d->host.pivots);
@@ -316,7 +316,7 @@ Job shift_job(Queue& q, Random& random, const char* name, Kind kind, index_t n) 
   d->F = std::make_unique<DeviceBatch<T>>(q, d->A), d->X = std::make_unique<DeviceBatch<T>>(q, d->B);
   d->info = std::make_unique<DeviceArray<int>>(q, 5, garbage);
   d->used = std::make_unique<DeviceArray<double>>(q, 5, 0.0);
-  d->options.shift_on_failure = {.tries = 3, .first = 1e-2, .used = d->used->data()};
+  d->options = {.shift_tries = 3, .shift_first = 1e-2, .shift_used = d->used->data()};
   const auto renew = [d, &random, n] {
     for (std::size_t i = 0; i < 5; ++i) {
       std::vector<double> values(n, 1.0);

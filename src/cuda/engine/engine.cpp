@@ -403,7 +403,7 @@ template <class T>
 void CudaEngine::lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs) {
   if (!arena().planning()) launch_lu_det<T>(stream_, LU, pivots, sign, log_abs);
 }
-void CudaEngine::permutation(const int* pivots, index_t k, int* p, index_t rows) {
+void CudaEngine::row_permutation(const int* pivots, index_t k, int* p, index_t rows) {
   if (!arena().planning()) launch_permutation(stream_, pivots, k, p, rows);
 }
 template <class T>

@@ -136,7 +136,7 @@ class CudaEngine {
   void log_det(Items<const T> L, Real<T>* out, const int* info);
   template <class T>
   void lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs);
-  void permutation(const int* pivots, index_t k, int* p, index_t rows);
+  void row_permutation(const int* pivots, index_t k, int* p, index_t rows);
   template <class T>
   void set_identity(Items<T> A, const int* info);
   template <class T>
