@@ -26,9 +26,10 @@ TYPED_TEST(Flags, RepeatBitwiseUnderStress) {
   struct Case {
     Uplo uplo;
     const CholeskyOptions& options;
-    HostMatrix<T> A, expected;
+    HostMatrix<T> expected;
+    DeviceMatrix<T> given, F[2];  // on the device throughout: one F for each queue
   };
-  Queue q = test_queue();
+  Queue q = test_queue(), queues[2] = {test_queue(), test_queue()};
   std::vector<Case> cases;
   for (index_t n : {40, 64, 65, 100, 129, 200, 320, 511, 640, 1000})
     for (Uplo uplo : both_uplos)
@@ -38,24 +39,23 @@ TYPED_TEST(Flags, RepeatBitwiseUnderStress) {
         ASSERT_EQ(result.path, "persistent");
         ASSERT_EQ(result.info, 0);
         ASSERT_LT(cholesky_ratio(A, result.F, uplo), threshold) << "n=" << n;
-        cases.push_back({uplo, *options, A, result.F});
+        cases.push_back({uplo, *options, result.F, {q, A}, {{queues[0], A}, {queues[1], A}}});
       }
-  Queue queues[2] = {test_queue(), test_queue()};
+  DeviceArray<int> info[2] = {{queues[0], 1, garbage}, {queues[1], 1, garbage}};
   for (int round = 0; round < 1300; ++round) {
-    const Case* both[2];
-    std::vector<DeviceMatrix<T>> F;
-    std::vector<DeviceArray<int>> info;
+    Case* both[2];
     for (int s = 0; s < 2; ++s) {
       both[s] = &cases[std::size_t(this->random.integer(0, index_t(cases.size()) - 1))];
-      F.emplace_back(queues[s], both[s]->A);
-      info.emplace_back(queues[s], 1, garbage);
+      copy(queues[s], both[s]->given.view(), queues[s], both[s]->F[s].view());
+      info[s].upload({garbage});
     }
-    for (int s = 0; s < 2; ++s) cholesky(queues[s], both[s]->uplo, F[s].view(), info[s].data(), both[s]->options);
+    for (int s = 0; s < 2; ++s)
+      cholesky(queues[s], both[s]->uplo, both[s]->F[s].view(), info[s].data(), both[s]->options);
     for (int s = 0; s < 2; ++s) {
       queues[s].sync();
       ASSERT_EQ(info[s].download()[0], 0);
-      ASSERT_TRUE(same_bits(F[s].download(), both[s]->expected))
-          << "n=" << both[s]->A.rows << ' ' << name(both[s]->uplo) << ", round " << round;
+      ASSERT_TRUE(same_bits(both[s]->F[s].download(), both[s]->expected))
+          << "n=" << both[s]->expected.rows << ' ' << name(both[s]->uplo) << ", round " << round;
     }
   }
 }
@@ -97,32 +97,29 @@ TYPED_TEST(Flags, PivotsBelowTheNormalNumbersArePositive) {
 }
 
 #if TRIFACTOR_HAS_F64
-// Bands of columns of squares, and sums that begin in the middle, need matrices of some size: the factor by tiles is the measure.
+// Bands of columns of squares, and sums that begin in the middle, need matrices of some size: the factor by tiles is
+// the measure.
 TEST(FlagsOfBands, GiveTheFactorOfTilesAndTheSameBitsAgain) {
   if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
   Random random;
   SCOPED_TRACE("TRIFACTOR_TEST_SEED=" + std::to_string(test_seed()));
   Queue q = test_queue();
   const CholeskyOptions tiles{.tuning = "whole=0 persistent=2147483647 squares=2147483647"};
-  for (index_t n : {3600, 3601, 3608})  // all rows by the copy engine, none, all but the last
+  for (index_t n : {3600, 3601, 3608}) {  // all rows by the copy engine, none, all but the last
+    const auto A = random_spd<double>(random, n);
     for (Uplo uplo : both_uplos) {
-      const auto A = random_spd<double>(random, n);
       const auto expected = factor_cholesky(q, uplo, A, tiles);
       for (const char* band : {"1", "5", "6"}) {
         const CholeskyOptions bands{.tuning = std::string("whole=0 persistent=2147483647 squares=0 band=") + band};
         const auto result = factor_cholesky(q, uplo, A, bands);
         ASSERT_EQ(result.path, "persistent");
         ASSERT_EQ(result.info, 0);
-        double most = 0;
-        for (index_t j = 0; j < n; ++j)
-          for (index_t i = j; i < n; ++i) {
-            const index_t row = uplo == Uplo::Lower ? i : j, col = uplo == Uplo::Lower ? j : i;
-            most = std::max(most, std::abs(result.F(row, col) - expected.F(row, col)));
-          }
-        ASSERT_LT(most, 1e-11) << "n=" << n << ' ' << name(uplo) << " band=" << band;  // entries are below 13
+        ASSERT_LT(triangle_difference(result.F, expected.F, uplo, n), 1e-11)  // entries are below 13
+            << "n=" << n << ' ' << name(uplo) << " band=" << band;
         ASSERT_TRUE(same_bits(factor_cholesky(q, uplo, A, bands).F, result.F)) << "n=" << n << " band=" << band;
       }
     }
+  }
 }
 #endif
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <support/factored.hpp>
+#include <support/parallel.hpp>
 #include <support/ratios.hpp>
 
 namespace trifactor::test {
@@ -14,6 +15,14 @@ inline const char* name(Kind kind) {
 
 template <class T>
 using Items = std::vector<HostMatrix<T>>;
+
+/// Entries of all items together.
+template <class T>
+index_t entries_of(const Items<T>& A) {
+  index_t sum = 0;
+  for (const auto& item : A) sum += item.rows * item.cols;
+  return sum;
+}
 
 /// f(view), or f(view, view), with the views of this kind.
 template <class Views, class F>
@@ -46,8 +55,8 @@ struct FactoredItems {
 template <class T>
 FactoredItems<T> factor_cholesky(Queue& q, Kind kind, Uplo uplo, const Items<T>& A,
                                  const CholeskyOptions& options = {}) {
-  Items<T> given;
-  for (const auto& item : A) given.push_back(only_triangle(item, uplo));
+  Items<T> given(A.size());
+  in_parallel(A.size(), entries_of(A), [&](std::size_t i) { given[i] = only_triangle(A[i], uplo); });
   DeviceBatch<T> batch(q, given);
   DeviceArray<int> info(q, index_t(A.size()) + 1, garbage);  // one more than is written
   as(kind, batch, [&](auto view) { cholesky(q, uplo, view, info.data(), options); });
@@ -179,16 +188,19 @@ double log_det_of(const HostMatrix<T>& F) {
 template <class T>
 void expect_right(Uplo uplo, const Items<T>& A, const FactoredItems<T>& result) {
   ASSERT_EQ(result.info.size(), A.size());
+  const auto ratios = values_in_parallel(A.size(), entries_of(A),
+                                         [&](std::size_t i) { return cholesky_ratio(A[i], result.F[i], uplo); });
   for (std::size_t i = 0; i < A.size(); ++i) {
     ASSERT_EQ(result.info[i], 0) << "item " << i << " n=" << A[i].rows;
-    ASSERT_LT(cholesky_ratio(A[i], result.F[i], uplo), threshold) << "item " << i << " n=" << A[i].rows;
+    ASSERT_LT(ratios[i], threshold) << "item " << i << " n=" << A[i].rows;
   }
 }
 template <class T>
 void expect_solved(const Items<T>& A, const Items<T>& X, const Items<T>& B) {
+  const auto ratios = values_in_parallel(A.size(), entries_of(A),
+                                         [&](std::size_t i) { return solve_ratio(Op::None, A[i], X[i], B[i]); });
   for (std::size_t i = 0; i < A.size(); ++i)
-    ASSERT_LT(solve_ratio(Op::None, A[i], X[i], B[i]), threshold)
-        << "item " << i << " n=" << A[i].rows << " rhs=" << X[i].cols;
+    ASSERT_LT(ratios[i], threshold) << "item " << i << " n=" << A[i].rows << " rhs=" << X[i].cols;
 }
 
 /// X holds the inverses of A in the frames of what was there before, `start`; item `skipped` is as it was.

@@ -45,7 +45,7 @@ class DeviceArray {
 template <class T>
 class DeviceMatrix {
  public:
-  DeviceMatrix(Queue& q, const HostMatrix<T>& A) : shape_(A), storage_(q, A.storage) {}
+  DeviceMatrix(Queue& q, const HostMatrix<T>& A) : shape_(A.shape()), storage_(q, A.storage) {}
 
   MatrixView<T> view() const { return {storage_.data() + shape_.frame, shape_.rows, shape_.cols, shape_.ld}; }
   void upload(const HostMatrix<T>& A) { storage_.upload(A.storage); }
@@ -64,15 +64,14 @@ class DeviceMatrix {
 template <class T>
 class DeviceBatch {
  public:
-  DeviceBatch(Queue& q, const std::vector<HostMatrix<T>>& items) : items_(items), storage_(q, joined(items)) {
+  DeviceBatch(Queue& q, const std::vector<HostMatrix<T>>& items) : storage_(q, joined(items)) {
     std::vector<T*> pointers;
     std::vector<int> rows, cols, lds;
-    index_t place = 0;
     for (const auto& A : items) {
-      pointers.push_back(A.rows > 0 && A.cols > 0 ? storage_.data() + place + A.frame : nullptr);
+      pointers.push_back(A.rows > 0 && A.cols > 0 ? storage_.data() + places_.back() + A.frame : nullptr);
       rows.push_back(int(A.rows)), cols.push_back(int(A.cols)), lds.push_back(int(A.ld));
       max_rows_ = std::max(max_rows_, A.rows), max_cols_ = std::max(max_cols_, A.cols);
-      place += A.size();
+      shapes_.push_back(A.shape()), places_.push_back(places_.back() + A.size());
     }
     pointers_ = std::make_unique<DeviceArray<T*>>(q, pointers);
     sizes_ = std::make_unique<DeviceArray<int>>(q, rows);
@@ -80,16 +79,16 @@ class DeviceBatch {
     lds_ = std::make_unique<DeviceArray<int>>(q, lds);
   }
 
-  index_t count() const { return index_t(items_.size()); }
+  index_t count() const { return index_t(shapes_.size()); }
   /// All items have the shape of the first.
   StridedBatch<T> strided() const {
-    if (items_.empty()) return {nullptr, 0, 0, 1, 1, 0};
-    const auto& A = items_[0];
-    return {storage_.data() + A.frame, A.rows, A.cols, A.ld, A.size(), count()};
+    if (shapes_.empty()) return {nullptr, 0, 0, 1, 1, 0};
+    const auto& A = shapes_[0];
+    return {storage_.data() + A.frame, A.rows, A.cols, A.ld, places_[1], count()};
   }
   PointerBatch<T> pointers() const {
-    if (items_.empty()) return {nullptr, 0, 0, 1, 0};
-    return {pointers_->data(), items_[0].rows, items_[0].cols, items_[0].ld, count()};
+    if (shapes_.empty()) return {nullptr, 0, 0, 1, 0};
+    return {pointers_->data(), shapes_[0].rows, shapes_[0].cols, shapes_[0].ld, count()};
   }
   RaggedBatch<T> ragged() const {
     return {pointers_->data(), sizes_->data(), cols_->data(), lds_->data(), count(), max_rows_, max_cols_};
@@ -102,22 +101,23 @@ class DeviceBatch {
   void upload(const std::vector<HostMatrix<T>>& items) { storage_.upload(joined(items)); }
   std::vector<HostMatrix<T>> download() const {
     const auto all = storage_.download();
-    auto items = items_;
-    index_t place = 0;
-    for (auto& A : items) {
-      A.storage.assign(all.begin() + place, all.begin() + place + A.size());
-      place += A.size();
-    }
+    auto items = shapes_;
+    for (std::size_t i = 0; i < items.size(); ++i)
+      items[i].storage.assign(all.data() + places_[i], all.data() + places_[i + 1]);
     return items;
   }
 
  private:
   static std::vector<T> joined(const std::vector<HostMatrix<T>>& items) {
+    std::size_t size = 0;
+    for (const auto& A : items) size += A.storage.size();
     std::vector<T> all;
+    all.reserve(size);
     for (const auto& A : items) all.insert(all.end(), A.storage.begin(), A.storage.end());
     return all;
   }
-  std::vector<HostMatrix<T>> items_;
+  std::vector<HostMatrix<T>> shapes_;
+  std::vector<index_t> places_{0};  // where each item's storage begins, and where the last one ends
   DeviceArray<T> storage_;
   std::unique_ptr<DeviceArray<T*>> pointers_;
   std::unique_ptr<DeviceArray<int>> sizes_, cols_, lds_;

@@ -24,10 +24,17 @@ struct HostMatrix {
   std::vector<T> storage;
 
   HostMatrix() = default;
+  HostMatrix(HostMatrix&&) noexcept = default;
+  HostMatrix& operator=(HostMatrix&&) noexcept = default;
+  HostMatrix(const HostMatrix&);  // compiled with what tests share, optimized
+  HostMatrix& operator=(const HostMatrix&);
   HostMatrix(index_t m, index_t n, index_t pad = 0)
       : rows(m), cols(n), ld(std::max<index_t>(m, 1) + pad), frame(ld % 2 ? 7 : 64), storage(2 * frame + ld * n) {
-    for (index_t s = 0; s < index_t(storage.size()); ++s) storage[s] = canary<T>(s);
-    for (index_t j = 0; j < n; ++j) std::fill_n(&storage[frame + j * ld], m, T(0));
+    const auto guard = [&](index_t first, index_t last) {
+      for (index_t s = first; s < last; ++s) storage[s] = canary<T>(s);
+    };
+    guard(0, frame), guard(frame + ld * n, size());
+    for (index_t j = 0; j < n && ld > m; ++j) guard(frame + j * ld + m, frame + (j + 1) * ld);
   }
 
   T& operator()(index_t i, index_t j) { return storage[frame + i + j * ld]; }
@@ -35,9 +42,20 @@ struct HostMatrix {
   T* data() { return storage.data() + frame; }
   const T* data() const { return storage.data() + frame; }
   index_t size() const { return index_t(storage.size()); }
+  /// The same without storage.
+  HostMatrix shape() const {
+    HostMatrix other;
+    other.rows = rows, other.cols = cols, other.ld = ld, other.frame = frame;
+    return other;
+  }
   MatrixView<T> view() { return {data(), rows, cols, ld}; }
   MatrixView<const T> view() const { return {data(), rows, cols, ld}; }
 };
+
+template <Scalar T>
+HostMatrix<T>::HostMatrix(const HostMatrix&) = default;
+template <Scalar T>
+HostMatrix<T>& HostMatrix<T>::operator=(const HostMatrix&) = default;
 
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
@@ -57,29 +75,40 @@ inline std::pair<index_t, index_t> triangle_rows(Uplo uplo, index_t j, index_t r
   return {0, std::min(j + 1, rows)};
 }
 
+/// Whether the storages of matrices of the same shape are equal but for rows [first, last) = skipped(j) of column j.
+template <class T, class Skipped>
+bool same_but_for(const HostMatrix<T>& a, const HostMatrix<T>& b, const Skipped& skipped) {
+  if (a.size() != b.size()) return false;
+  index_t begin = 0;  // of what is to be compared next
+  const auto same_until = [&](index_t end) {
+    return end <= begin || std::memcmp(&a.storage[begin], &b.storage[begin], std::size_t(end - begin) * sizeof(T)) == 0;
+  };
+  for (index_t j = 0; j < a.cols; ++j) {
+    const auto [first, last] = skipped(j);
+    if (!same_until(a.frame + j * a.ld + first)) return false;
+    begin = a.frame + j * a.ld + last;
+  }
+  return same_until(a.size());
+}
 /// Whether the storages differ in the triangle at most.
 template <class T>
-bool same_outside_triangle(const HostMatrix<T>& a, HostMatrix<T> b, Uplo uplo) {
-  for (index_t j = 0; j < a.cols; ++j) {
-    const auto [first, last] = triangle_rows(uplo, j, a.rows);
-    std::memcpy(b.data() + first + j * b.ld, a.data() + first + j * a.ld, std::size_t(last - first) * sizeof(T));
-  }
-  return same_bits(a, b);
+bool same_outside_triangle(const HostMatrix<T>& a, const HostMatrix<T>& b, Uplo uplo) {
+  return same_but_for(a, b, [&](index_t j) { return triangle_rows(uplo, j, a.rows); });
 }
 /// Whether the storages differ in the entries at most.
 template <class T>
-bool same_frame(const HostMatrix<T>& a, HostMatrix<T> b) {
-  for (index_t j = 0; j < a.cols; ++j)
-    std::memcpy(b.data() + j * b.ld, a.data() + j * a.ld, std::size_t(a.rows) * sizeof(T));
-  return same_bits(a, b);
+bool same_frame(const HostMatrix<T>& a, const HostMatrix<T>& b) {
+  return same_but_for(a, b, [&](index_t) { return std::pair<index_t, index_t>(0, a.rows); });
 }
 
 /// A with a canary in every place of the strict triangle opposite to uplo.
 template <class T>
 HostMatrix<T> only_triangle(HostMatrix<T> A, Uplo uplo) {
-  for (index_t j = 0; j < A.cols; ++j)
-    for (index_t i = 0; i < A.rows; ++i)
-      if (!in_triangle(uplo, i, j)) A(i, j) = canary<T>(i + 3 * j);
+  for (index_t j = 0; j < A.cols; ++j) {
+    const auto [first, last] = triangle_rows(uplo, j, A.rows);
+    for (index_t i = 0; i < first; ++i) A(i, j) = canary<T>(i + 3 * j);
+    for (index_t i = last; i < A.rows; ++i) A(i, j) = canary<T>(i + 3 * j);
+  }
   return A;
 }
 

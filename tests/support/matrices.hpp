@@ -143,24 +143,25 @@ void zero_row_and_column(HostMatrix<T>& A, index_t k) {
   for (index_t i = 0; i < A.rows; ++i) A(i, k) = A(k, i) = T(0);
 }
 
-#define TRIFACTOR_TEST_INSTANCES(T)                                                                                    \
-  TRIFACTOR_TEST_REFERENCE struct HostMatrix<T>;                                                                       \
-  TRIFACTOR_TEST_REFERENCE bool same_outside_triangle(const HostMatrix<T>&, HostMatrix<T>, Uplo);                      \
-  TRIFACTOR_TEST_REFERENCE bool same_frame(const HostMatrix<T>&, HostMatrix<T>);                                       \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> only_triangle(HostMatrix<T>, Uplo);                                           \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> leading(const HostMatrix<T>&, index_t, index_t);                              \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<Wide<T>> widen(const HostMatrix<T>&);                                            \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> narrow<T>(const HostMatrix<Wide<T>>&, index_t);                               \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> transformed(Op, const HostMatrix<T>&);                                        \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> random_matrix<T>(Random&, index_t, index_t, index_t);                         \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> random_spd<T>(Random&, index_t, index_t);                                     \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> with_singular_values<T>(Random&, const std::vector<double>&, double, index_t); \
+#define TRIFACTOR_TEST_INSTANCES(T)                                                                           \
+  TRIFACTOR_TEST_REFERENCE struct HostMatrix<T>;                                                              \
+  TRIFACTOR_TEST_REFERENCE bool same_outside_triangle(const HostMatrix<T>&, const HostMatrix<T>&, Uplo);      \
+  TRIFACTOR_TEST_REFERENCE bool same_frame(const HostMatrix<T>&, const HostMatrix<T>&);                       \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> only_triangle(HostMatrix<T>, Uplo);                                  \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> leading(const HostMatrix<T>&, index_t, index_t);                     \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<Wide<T>> widen(const HostMatrix<T>&);                                   \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> narrow<T>(const HostMatrix<Wide<T>>&, index_t);                      \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> transformed(Op, const HostMatrix<T>&);                               \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> random_matrix<T>(Random&, index_t, index_t, index_t);                \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> random_spd<T>(Random&, index_t, index_t);                            \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> with_singular_values<T>(Random&, const std::vector<double>&, double, \
+                                                                 index_t);                                    \
   TRIFACTOR_TEST_REFERENCE HostMatrix<T> with_eigenvalues<T>(Random&, const std::vector<double>&, double, index_t);
 TRIFACTOR_TEST_EACH_MATRIX(TRIFACTOR_TEST_INSTANCES)
 #undef TRIFACTOR_TEST_INSTANCES
-#define TRIFACTOR_TEST_INSTANCES(W)                                                        \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<W> product(const HostMatrix<W>&, const HostMatrix<W>&); \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<W> difference(HostMatrix<W>, const HostMatrix<W>&);  \
+#define TRIFACTOR_TEST_INSTANCES(W)                                                                 \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<W> product(const HostMatrix<W>&, const HostMatrix<W>&, bool); \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<W> difference(HostMatrix<W>, const HostMatrix<W>&);           \
   TRIFACTOR_TEST_REFERENCE double norm1(const HostMatrix<W>&, index_t, index_t);
 TRIFACTOR_TEST_EACH_WIDE(TRIFACTOR_TEST_INSTANCES)
 #undef TRIFACTOR_TEST_INSTANCES

@@ -28,22 +28,6 @@ HostMatrix<Wide<T>> triangle(const HostMatrix<T>& F, Uplo uplo) {
   return L;
 }
 
-/// L L^H for a lower triangle L: on and below the diagonal, in blocks of columns and without L's zeros, a sixth of the
-/// operations. The rest is its mirror image.
-template <class W>
-HostMatrix<W> hermitian_product(const HostMatrix<W>& L, const HostMatrix<W>& LH) {
-  constexpr index_t width = 64;
-  const index_t n = L.rows;
-  if (n <= width) return product(L, LH);
-  HostMatrix<W> C(n, n);
-  for (index_t j = 0; j < n; j += width)
-    gemm(n - j, std::min(width, n - j), std::min(j + width, n), L.data() + j, L.ld, LH.data() + j * LH.ld, LH.ld,
-         C.data() + j + j * C.ld, C.ld);
-  for (index_t j = 0; j < n; ++j)
-    for (index_t i = j + 1; i < n; ++i) C(j, i) = conj(C(i, j));
-  return C;
-}
-
 /// |A - L L^H| / (n |A| eps), or with U^H U; the imaginary part of A's diagonal does not count.
 template <class T>
 double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo) {
@@ -52,7 +36,7 @@ double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo)
   for (index_t j = 0; j < A.cols; ++j) W(j, j) = real(W(j, j));
   const auto L = triangle(F, uplo);
   const auto LH = transformed(Op::ConjTranspose, L);
-  const auto LLH = uplo == Uplo::Lower ? hermitian_product(L, LH) : hermitian_product(LH, L);
+  const auto LLH = uplo == Uplo::Lower ? product(L, LH, true) : product(LH, L, true);
   return detail::ratio<T>(norm1(difference(LLH, W)), double(A.rows), norm1(W));
 }
 
@@ -60,6 +44,21 @@ double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo)
 template <class T>
 double cholesky_ratio(const HostMatrix<T>& A, const HostMatrix<T>& F, Uplo uplo, index_t n) {
   return cholesky_ratio(leading(A, n, n), leading(F, n, n), uplo);
+}
+
+/// The largest |A(i, j) - B(i, j)| in the triangle of the leading matrices of order n; NaN when an entry is NaN.
+template <class T>
+double triangle_difference(const HostMatrix<T>& A, const HostMatrix<T>& B, Uplo uplo, index_t n) {
+  double largest = 0;
+  for (index_t j = 0; j < n; ++j) {
+    const auto [first, last] = triangle_rows(uplo, j, n);
+    for (index_t i = first; i < last; ++i) {
+      const double d = modulus(widen(A(i, j)) - widen(B(i, j)));
+      if (!(d <= largest)) largest = d;
+      if (std::isnan(d)) return d;
+    }
+  }
+  return largest;
 }
 
 /// P A: the interchanges of pivots (1-based) applied to the rows of A.
@@ -118,6 +117,7 @@ double log_tolerance(const HostMatrix<T>& F) {
 
 #define TRIFACTOR_TEST_INSTANCES(T)                                                                                  \
   TRIFACTOR_TEST_REFERENCE double cholesky_ratio(const HostMatrix<T>&, const HostMatrix<T>&, Uplo);                  \
+  TRIFACTOR_TEST_REFERENCE double triangle_difference(const HostMatrix<T>&, const HostMatrix<T>&, Uplo, index_t);    \
   TRIFACTOR_TEST_REFERENCE double lu_ratio(const HostMatrix<T>&, const HostMatrix<T>&, const std::vector<int>&);     \
   TRIFACTOR_TEST_REFERENCE double solve_ratio(Op, const HostMatrix<T>&, const HostMatrix<T>&, const HostMatrix<T>&); \
   TRIFACTOR_TEST_REFERENCE double inverse_ratio(const HostMatrix<T>&, const HostMatrix<T>&);

@@ -46,19 +46,31 @@ inline void gemm(index_t m, index_t n, index_t k, const std::complex<double>* A,
               C, int(ldc));
 }
 
-/// A B
+/// BLAS starts threads of its own for products beyond this cube, one product at a time; here callers have threads.
 template <class W>
-HostMatrix<W> product(const HostMatrix<W>& A, const HostMatrix<W>& B) {
-  HostMatrix<W> C(A.rows, B.cols);
-  if (A.rows == 0 || B.cols == 0 || A.cols == 0) return C;
+inline constexpr index_t one_thread_edge = ComplexScalar<W> ? 32 : 64;
+
+/// A B. With `lower`, L L^H for a lower triangle A = L and B = L^H: computed on and below the diagonal, without L's
+/// zeros, and mirrored.
+template <class W>
+HostMatrix<W> product(const HostMatrix<W>& A, const HostMatrix<W>& B, bool lower = false) {
   constexpr index_t small = 3;  // below, the loop is faster than the call
-  if (A.rows <= small && A.cols <= small) {
-    for (index_t j = 0; j < B.cols; ++j)
+  constexpr index_t edge = one_thread_edge<W>;
+  const index_t m = A.rows, n = B.cols;
+  HostMatrix<W> C(m, n);
+  if (m <= small && A.cols <= small) {
+    for (index_t j = 0; j < n; ++j)
       for (index_t k = 0; k < A.cols; ++k)
-        for (index_t i = 0; i < A.rows; ++i) C(i, j) += A(i, k) * B(k, j);
-  } else {
-    gemm(A.rows, B.cols, A.cols, A.data(), A.ld, B.data(), B.ld, C.data(), C.ld);
+        for (index_t i = 0; i < m; ++i) C(i, j) += A(i, k) * B(k, j);
+    return C;
   }
+  for (index_t j = 0; j < n; j += edge)
+    for (index_t i = lower ? j : 0; i < m; i += edge)
+      for (index_t k = 0; k < (lower ? std::min(j + edge, n) : A.cols); k += edge)
+        gemm(std::min(edge, m - i), std::min(edge, n - j), std::min(edge, A.cols - k), &A(i, k), A.ld, &B(k, j), B.ld,
+             &C(i, j), C.ld);
+  for (index_t j = 0; lower && j < n; ++j)
+    for (index_t i = j + 1; i < n; ++i) C(j, i) = conj(C(i, j));
   return C;
 }
 
@@ -69,13 +81,20 @@ HostMatrix<W> difference(HostMatrix<W> A, const HostMatrix<W>& B) {
   return A;
 }
 
+/// |a|; std::abs guards against overflow in every case, and takes ten times as long for complex numbers.
+inline double modulus(double a) { return std::abs(a); }
+inline double modulus(std::complex<double> a) {
+  const double square = a.real() * a.real() + a.imag() * a.imag();
+  return square > 1e-250 && square < 1e250 ? std::sqrt(square) : std::abs(a);
+}
+
 /// The largest column sum of column j0, j0 + 1, ..., j1 - 1; NaN when an entry is NaN.
 template <class W>
 double norm1(const HostMatrix<W>& A, index_t j0, index_t j1) {
   double largest = 0;
   for (index_t j = j0; j < j1; ++j) {
     double sum = 0;
-    for (index_t i = 0; i < A.rows; ++i) sum += std::abs(A(i, j));
+    for (index_t i = 0; i < A.rows; ++i) sum += modulus(A(i, j));
     if (std::isnan(sum)) return sum;
     largest = std::max(largest, sum);
   }
