@@ -1,4 +1,4 @@
-// The order in which the persistent kernel works off a matrix in squares; on the host, so that tests can walk it.
+// The order in which the persistent kernel works off a matrix, in squares or in tiles; on the host, so that tests can walk it.
 #pragma once
 
 #include <core/scalar.hpp>
@@ -59,6 +59,54 @@ struct SquareOrder {
       before += rows + triangle;
       last = first, first = end, end = next, next = end_of(next);
     }
+  }
+};
+
+/// A tile, or a quarter of it; quarter is -1 for all of it.
+struct TilePiece {
+  int row, col, quarter;
+};
+
+/// Tiles in the order of their tickets. Column j: first those that lead to the next diagonal tile, (j+2, j), (j+2, j+1),
+/// (j+2, j+2), then what lies below. Where there are blocks to spare, the last two of the former are cut in quarters. Tickets
+/// come in ascending order, and from 1 on.
+struct TileOrder {
+  int tiles;
+  bool quarters;
+  int j = 0, before = 1;  // tickets of the columns before j
+
+  TF_HD TileOrder(int tile_rows, bool in_quarters) : tiles(tile_rows), quarters(in_quarters) {}
+  TF_HD int leading(int column) const { return tiles - column <= 2 ? 0 : quarters ? 9 : 3; }
+  TF_HD int below(int column) const { return max(0, tiles - column - 3); }
+  TF_HD int tickets(int column) const { return leading(column) + below(column); }
+  TF_HD int tickets() const {
+    const int columns = max(0, tiles - 2);
+    return 1 + columns * leading(0) + columns * (columns - 1) / 2;
+  }
+  /// Whether there is such a ticket.
+  TF_HD bool find(int t) {
+    while (j < tiles && t >= before + tickets(j)) before += tickets(j), ++j;
+    return j < tiles;
+  }
+  /// The piece of a ticket that was found.
+  TF_HD TilePiece piece(int t) const {
+    const int place = t - before, lower = place - leading(j);
+    if (quarters && place > 0 && lower < 0) return {j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4};
+    return {lower < 0 ? j + 2 : j + 3 + lower, lower < 0 ? j + place : j, -1};
+  }
+};
+
+/// Some matrices that are worked on alike: their chains, then column after column of each. Tickets come in ascending order.
+struct GroupOrder {
+  int members, before;          // before: tickets before those of this column
+  int member = 0, column = -1;  // column -1 is the chain
+
+  TF_HD GroupOrder(int members_, int before_) : members(members_), before(before_) {}
+  /// Finds the member and the column of ticket t, which the group has; tickets(m, j): of column j of member m.
+  template <class Tickets>
+  TF_HD void find(int t, Tickets tickets) {
+    for (int own; t >= before + (own = column < 0 ? 1 : tickets(member, column)); before += own)
+      if (++member == members) member = 0, ++column;
   }
 };
 

@@ -1,9 +1,11 @@
-// The order of squares in the persistent kernel, walked ticket by ticket: every piece comes once, and after whatever it
-// waits for. A kernel in which that is so cannot hang, however few of its blocks run.
+// The orders of the persistent kernel, walked ticket by ticket: every piece comes once. And simulated: with the chain and any
+// number of other blocks, one included, everything ends.
 #include <tile/order.hpp>
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -67,6 +69,213 @@ TEST(SquareOrder, DrawsEveryPieceOnceAndAfterWhatItWaitsFor) {
   for (int band : {1, 2, 3, 4, 6, 8})
     for (int blocks : {1, 2, 20, 131})
       for (int tiles = 1; tiles < 150; tiles = tiles < 30 ? tiles + 1 : tiles * 7 / 5) walk(tiles, band, blocks);
+}
+
+/// A matrix whose pieces are worked on by a chain and some workers. Each takes a step whenever what it waits for is there; steps
+/// and waits are those of the kernel.
+struct Simulated {
+  int tiles;
+  std::vector<int> final, sent_last, sent_diagonal;  // of each tile row: tiles from the left; quarters that went to the chain
+  std::vector<bool> factored;                        // of each column: all of its diagonal tile
+  int chain = 0;                                     // the diagonal tile that the chain is at
+  bool waits_before_publishing;                      // for the letters of the next row, which would be wrong
+
+  explicit Simulated(int tiles_, bool waits_first = false)
+      : tiles(tiles_), final(tiles_ + 2), sent_last(tiles_ + 2), sent_diagonal(tiles_ + 2), factored(tiles_ + 2),
+        waits_before_publishing(waits_first) {}
+
+  bool chain_ended() const { return chain == tiles; }
+  /// Whether the chain came further.
+  bool step_chain() {
+    if (chain_ended()) return false;
+    const int k = chain, next = k + 1;
+    const bool here = k == 0 || next == tiles || (sent_last[next] == 4 && sent_diagonal[next] == 4);
+    if (!here && (waits_before_publishing || factored[k])) return false;
+    factored[k] = true;
+    if (!here) return true;
+    if (next < tiles) ++final[next];
+    ++chain;
+    return true;
+  }
+  int final_in(int row) const { return final[min(row, tiles - 1)]; }
+  void send(int i, int j, int quarters) { (i == j ? sent_diagonal : sent_last)[i] += quarters; }
+
+  /// Whether a tile, or a quarter of it, is done, which happens in one step.
+  bool step_tile(int i, int j, int quarter) {
+    const int wanted = i == j ? j - 1 : j;
+    if (final_in(i) < wanted || final_in(j) < wanted) return false;
+    if (j >= i - 1) return send(i, j, quarter < 0 ? 4 : 1), true;
+    if (!factored[j]) return false;
+    ++final[i];
+    return true;
+  }
+  /// The next of the four waits of a square, of which `phase` are over.
+  bool step_square(const Piece& p, int& phase) {
+    const int i = 2 * p.row, j = 2 * p.col;
+    const bool near = p.row == p.col + 1;
+    switch (phase) {
+      case 0: {
+        const int least = min(min(final_in(i), final_in(i + 1)), min(final_in(j), final_in(j + 1)));
+        return least >= j && ++phase;
+      }
+      case 1: return factored[j] && ++phase;
+      case 2:
+        if (final[j + 1] < j + 1) return false;
+        ++final[i], ++final[i + 1];
+        if (near) send(i, i - 1, 4);
+        return ++phase;
+      default:
+        if (!factored[j + 1]) return false;
+        if (!near) ++final[i];
+        ++final[i + 1];
+        return ++phase;
+    }
+  }
+};
+
+/// Whether the chain and so many workers end. draw(ticket) gives a function that takes a step of its piece, says whether it did,
+/// and sets `done`; an empty one: there are no more tickets.
+using Work = std::function<bool(bool& done)>;
+bool ends(int workers, const std::function<bool()>& step_chain, const std::function<bool()>& chain_ended,
+          const std::function<Work(int worker)>& draw) {
+  std::vector<Work> work(workers);
+  std::vector<bool> idle(workers), out(workers);
+  idle.assign(workers, true);
+  for (bool progress = true; progress;) {
+    progress = false;
+    while (step_chain()) progress = true;
+    for (int w = 0; w < workers; ++w) {
+      while (!out[w]) {
+        if (idle[w]) {
+          work[w] = draw(w);
+          out[w] = !work[w], idle[w] = false, progress = true;
+          continue;
+        }
+        bool done = false;
+        if (!work[w](done)) break;
+        idle[w] = done, progress = true;
+      }
+    }
+  }
+  for (int w = 0; w < workers; ++w)
+    if (!out[w]) return false;
+  return chain_ended();
+}
+
+bool squares_end(int tiles, int band, int grid, int workers, bool waits_first = false) {
+  Simulated s(tiles, waits_first);
+  std::vector<SquareOrder> order(workers, SquareOrder(tiles, band, grid - 1));
+  int ticket = 1;
+  return ends(
+      workers, [&] { return s.step_chain(); }, [&] { return s.chain_ended(); },
+      [&](int w) -> Work {
+        Piece p;
+        if (!order[w].find(ticket++, p)) return {};
+        if (!p.square) return [&s, p](bool& done) { return done = s.step_tile(p.row, p.col, -1); };
+        return [&s, p, phase = 0](bool& done) mutable {
+          const bool did = s.step_square(p, phase);
+          done = phase == 4;
+          return did;
+        };
+      });
+}
+
+bool tiles_end(int tiles, bool quarters, int workers, bool waits_first = false) {
+  Simulated s(tiles, waits_first);
+  std::vector<TileOrder> order(workers, TileOrder(tiles, quarters));
+  int ticket = 1;
+  return ends(
+      workers, [&] { return s.step_chain(); }, [&] { return s.chain_ended(); },
+      [&](int w) -> Work {
+        const int t = ticket++;
+        if (!order[w].find(t)) return {};
+        return [&s, p = order[w].piece(t)](bool& done) { return done = s.step_tile(p.row, p.col, p.quarter); };
+      });
+}
+
+/// The items of a list, `together` at a time: blocks draw chains and pieces alike.
+bool list_ends(const std::vector<int>& tiles, bool quarters, int together, int blocks) {
+  std::vector<Simulated> s(tiles.begin(), tiles.end());
+  int next = 0;
+  return ends(
+      blocks, [] { return false; }, [] { return true; },
+      [&](int) -> Work {
+        const int t = next++;
+        for (int k = 0, before = 0; k < int(s.size()); k += together) {
+          const int members = min(together, int(s.size()) - k);
+          int after = before;
+          for (int m = 0; m < members; ++m) after += TileOrder(tiles[k + m], quarters).tickets();
+          if (t >= after) {
+            before = after;
+            continue;
+          }
+          GroupOrder group(members, before);
+          group.find(t, [&](int m, int j) { return TileOrder(tiles[k + m], quarters).tickets(j); });
+          Simulated& item = s[k + group.member];
+          if (group.column < 0)
+            return [&item](bool& done) {
+              const bool did = item.step_chain();
+              done = item.chain_ended();
+              return did;
+            };
+          TileOrder order(item.tiles, quarters);
+          order.j = group.column, order.before = group.before;
+          return [&item, p = order.piece(t)](bool& done) { return done = item.step_tile(p.row, p.col, p.quarter); };
+        }
+        return {};
+      });
+}
+
+TEST(SquareOrder, EndsHoweverFewBlocksRun) {
+  for (int band : {1, 2, 4})
+    for (int grid : {2, 20, 132})
+      for (int tiles : {1, 2, 3, 4, 5, 8, 13, 40, 71, 94, 150})
+        for (int workers : {1, 2, 3, 11, 71, 131}) {
+          if (workers >= grid || (tiles > 100 && workers > 2)) continue;
+          ASSERT_TRUE(squares_end(tiles, band, grid, workers))
+              << "tiles " << tiles << ", band " << band << ", grid " << grid << ", workers " << workers;
+        }
+}
+
+TEST(SquareOrder, ChainThatWaitsBeforeItPublishesHangs) {
+  EXPECT_FALSE(squares_end(94, 1, 132, 11, true));
+  EXPECT_TRUE(squares_end(94, 1, 132, 71, true));
+}
+
+TEST(TileOrder, DrawsEveryPieceOnce) {
+  for (bool quarters : {false, true})
+    for (int tiles = 1; tiles < 40; ++tiles) {
+      TileOrder order(tiles, quarters);
+      std::map<std::pair<int, int>, std::set<int>> drawn;
+      int ticket = 1;
+      for (; order.find(ticket); ++ticket) {
+        const TilePiece p = order.piece(ticket);
+        ASSERT_TRUE(2 <= p.row && p.row < tiles && 0 <= p.col && p.col <= p.row && -1 <= p.quarter && p.quarter < 4);
+        ASSERT_TRUE(drawn[std::pair(p.row, p.col)].insert(p.quarter).second) << p.row << ' ' << p.col << ' ' << p.quarter;
+      }
+      ASSERT_EQ(ticket, order.tickets());
+      for (int i = 2; i < tiles; ++i)
+        for (int j = 0; j <= i; ++j)
+          ASSERT_EQ(drawn[std::pair(i, j)].size(), quarters && j >= i - 1 ? 4u : 1u) << tiles << ": " << i << ' ' << j;
+    }
+}
+
+TEST(TileOrder, EndsHoweverFewBlocksRun) {
+  for (bool quarters : {false, true})
+    for (int tiles : {1, 2, 3, 4, 5, 8, 13, 32, 71})
+      for (int workers : {1, 2, 3, 11, 131})
+        ASSERT_TRUE(tiles_end(tiles, quarters, workers))
+            << "tiles " << tiles << ", quarters " << quarters << ", workers " << workers;
+}
+
+TEST(GroupOrder, EndsWithOneBlockMoreThanChains) {
+  for (bool quarters : {false, true})
+    for (int together : {1, 2, 3})
+      for (int blocks : {2, 3, 4, 12}) {
+        const bool ended = list_ends({7, 3, 1, 9, 2, 8, 5}, quarters, together, blocks);
+        if (blocks > together) { EXPECT_TRUE(ended) << "together " << together << ", blocks " << blocks; }
+      }
+  EXPECT_FALSE(list_ends({9, 8, 7}, true, 2, 2));
 }
 
 TEST(SquareOrder, BandsThatAreManyPiecesBeginWhereOthersAre) {

@@ -29,7 +29,7 @@ struct ListRoom {
   int* flags = nullptr;
   LaunchGraphs* graphs = nullptr;
   T* entries = nullptr;  // for items that the whole device works on: `sets` times persistent_entry_count
-  int sets = 0;          // so many of them at a time, each with persistent_flag_count + 1 flags more, and two for all
+  int sets = 0;          // so many of them at a time, each with persistent_flag_count + 1 flags more, and three for all
 };
 template <class T>
 const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
@@ -64,14 +64,15 @@ template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, bool resets, int* info, index_t first,
                        T* entries, int* flags, Mark* marks);
 
-/// Items order[bounds[0]] .. order[bounds[1] - 1], or, where there is no list, all. `together` of them are worked on alike, and
-/// up to `sets`, each with its room, are begun at a time.
+/// Items order[bounds[0]] .. order[bounds[1] - 1], or, where there is no list, all. Up to `together` of them are worked on alike,
+/// and up to `sets`, each with its room, are begun at a time.
 template <class T>
 struct LargeItems {
   const int *order = nullptr, *bounds = nullptr;
   T* entries;
   index_t entries_each;
-  int* flags;  // zero, and so again afterwards: 2 + sets * (1 + flags_each)
+  static constexpr int counters = 3;  // the next ticket, blocks that are finished, items that are worked on alike
+  int* flags;                         // zero, and so again afterwards: counters + sets * (1 + flags_each)
   int flags_each, sets, together;
   // H200, double, 1, 2 and 4: 20 items of 1026 to 2048 rows 2.75, 2.43 and 2.45 ms, 40 of 1026 to 1400 3.39 and 2.67.
   static constexpr int most_together = 2;

@@ -1,4 +1,4 @@
-// The first block of the persistent grid: it factors one diagonal tile after the other, see persistent.cuh.
+// The first block of the persistent grid: it factors one diagonal tile after the other, see cholesky_grid.cuh.
 #pragma once
 
 #include <cuda/single/tile_work.cuh>
@@ -59,8 +59,9 @@ __device__ void store_columns(const Grid<T, down>& g, const T* P, int k, int b) 
 
 /// The chain. Tiles in shared memory: P is (k, k), W is (k, k-1), X is (k+1, k), D is (k+1, k+1). Warp 0 factors P while
 /// others update it, and receive D and X as soon as they have the time. Then four warps solve X. Warp 7 makes known what is
-/// final. Nobody competes with warp 0 in its part of the multiprocessor, so that warp 4 stores at most. What the chain waits
-/// for depends on diagonal tiles before k and on W only, which are known.
+/// final. Nobody competes with warp 0 in its part of the multiprocessor, so that warp 4 stores at most.
+/// The tickets that send X and D may come after tickets that wait for all of P. So the chain waits for no letter before all of
+/// P is published: if X is missing when P is factored, one more turn of the loop publishes the rest of P and waits for X.
 /// Instructions come from caches, too: what a step runs through takes 30 to 40 KB, and beyond that every one is waited for.
 /// So there is one copy of each piece of code, and little is unrolled.
 template <class T, bool down>
@@ -77,12 +78,14 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
   const int hand = warp < 4 ? warp - 1 : warp - 2;  // five warps that update: not 0, 4 and 7
   // The warp that stores P. Warp 7 has no time for it beside the factor of floats: 0.127 against 0.119 ms, n = 1024, upper.
   constexpr int storing = sizeof(T) == 4 ? 4 : 7;
-  constexpr int diagonal_step = in_rows ? blocks - 2 : blocks;  // D is received when it is there and warps have nothing to do
+  constexpr int diagonal_step = in_rows ? blocks - 2 : blocks;  // from here on, warps have the time to receive D
+  __shared__ int factored;                                      // the last tile that warp 0 is done with
   const auto complete = [&](T* S, int k) {  // beyond the last column lies the identity
     const int r = g.n - k * edge + rank;
     if (r < edge) S[r * (ld + 1)] = T(1);
   };
   if (g.resets && rank == 0) *g.info = 0;
+  if (rank == 0) factored = 0;
   scratch.fill();
   g.fetch_tile(P, 0, 0);
   if (tiles > 1) g.fetch_tile(X, 1, 0), g.fetch_tile(D, 1, 1);
@@ -93,7 +96,8 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
   __syncthreads();  // with the diagonal
 #pragma unroll 1
   for (int k = 0; k < tiles; ++k) {
-    const bool more = k + 1 < tiles;
+    const bool more = k + 1 < tiles, receives = k > 0 && more;
+    bool wants_D = receives && (warp == 5 || warp == 6), wants_X = wants_D || (receives && (warp == 2 || warp == 3));
     int failed = 0;
     Block16<T> z;  // of warp 0: block (b, b-1), solved
     z.clear();
@@ -102,9 +106,9 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
       g.mark_begin(k, 0, edge, k * edge);
     }
 #pragma unroll 1
-    for (int b = 0; b <= blocks; ++b) {    // in the end, X is solved
-      T* B = P + 16 * b * (ld + 1);        // block (b, b)
-      const T* Z = P + 16 * (b - 1) * ld;  // column b-1, solved
+    for (int b = 0, end = blocks; b <= end; ++b) {  // in the end, X is solved
+      T* B = P + 16 * b * (ld + 1);                 // block (b, b)
+      const T* Z = P + 16 * (b - 1) * ld;           // column b-1, solved
       // Block (i, j) of P less the products of columns [16 first, 16 last) of W and of column b-1 of P.
       const auto update = [&](int i, int j, int first, int last) {
         UpdatedBlock<T> block(P + 16 * i + 16 * j * ld);
@@ -113,7 +117,7 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
         if (b > 0) block.subtract(Z + 16 * i, Z + 16 * j);
         block.save();
       };
-      if (b == blocks && warp < 4) {
+      if (b == end && warp < 4) {
         const int row = 8 * strips * warp;
         if (!more) {  // there is none
         } else if constexpr (in_rows) {
@@ -123,7 +127,7 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
           strip.solve(P, inverses);
           store_strip(g, strip.x, (k + 1) * edge + row, k * edge);
         }
-      } else if (warp == 0) {
+      } else if (warp == 0 && b < blocks) {
         if constexpr (in_rows) {
           if (b > 0) update_with_own(B, z);
           else if (k > 0) update(0, 0, 0, blocks);
@@ -135,12 +139,13 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
         int at = factor_block(B, inverse, scratch);
         if (at < 0) at = factor_block_carefully(B, inverse, scratch);
         if (at != 0 && failed == 0) failed = 16 * b + at;
-      } else if (warp == 4) {
-        if (storing == 4 && b > 0) store_columns(g, P, k, b - 1);
+        if (b == blocks - 1 && lane == 0) atomicExch(&factored, k);  // others look at it meanwhile
+      } else if (warp == 4 || b > blocks) {
+        if (storing == 4 && b > 0 && b <= blocks) store_columns(g, P, k, b - 1);
       } else if (warp == 7 && b > 0) {
         publish(g, P, inverses, k, b - 1);
         if (storing == 7) store_columns(g, P, k, b - 1);
-      } else if (b > 0 || k > 0) {
+      } else if (warp > 0 && (b > 0 || k > 0)) {
         // Tensor-core products by warp 4 would hold up the arithmetic of warp 0 tenfold. What W brings to columns that are
         // not wanted yet is subtracted later, in two parts; warp 7 has the time for two of the first.
         // Who does what: the row and column of a block, and the columns of W, [first, last). From the right, a digit for
@@ -158,14 +163,18 @@ __device__ __forceinline__ void factor_chain(const Grid<T, down>& g, T* shared, 
             update(i++, j--, digit(firsts), digit(lasts));
           } while (warp == 7 && i < blocks);
         }
-        if (k > 0 && more) {
-          if (b == diagonal_step && hand > 2) g.template receive<64>(G::diagonal, k + 1, D, (hand - 3) * 32 + lane);
-          if (b == blocks - 1 && hand > 0) g.template receive<128>(G::last, k + 1, X, (hand - 1) * 32 + lane);
-          if (b >= blocks - 1) copy_wait_all();
-        }
+        const auto is_short = [&] { return b < blocks; };  // others wait for the barrier that ends this turn
+        if (wants_D && b >= diagonal_step)
+          wants_D = !g.template receive<64>(G::diagonal, k + 1, D, (hand - 3) * 32 + lane, is_short);
+        if (wants_X && b >= blocks - 1)
+          wants_X = !g.template receive<128>(G::last, k + 1, X, (hand - 1) * 32 + lane,
+                                             [&] { return is_short() && atomicAdd(&factored, 0) == k; });
+        if (receives && b >= blocks - 1) copy_wait_all();
       }
-      __syncthreads();  // block (b, b) is factored, the others are up to date; X and D are here; X is solved
-      if (b == blocks && more && rank == 4 * 32) add_release(g.flags.final + k + 1, Shape::shares);  // tile (k+1, k)
+      // Block (b, b) is factored, the others are up to date; X and D are here; X is solved.
+      if (b != blocks - 1) __syncthreads();
+      else if (__syncthreads_or(wants_X)) end = blocks + 1;
+      if (b == end && more && rank == 4 * 32) add_release(g.flags.final + k + 1, Shape::shares);  // tile (k+1, k)
       if (b >= blocks - 1) continue;
       if constexpr (in_rows) {
         if (warp < blocks - 1 - b) {

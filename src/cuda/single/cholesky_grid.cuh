@@ -5,9 +5,8 @@
 // memory. Another ticket is a tile, left-looking: the products of the tiles to its left are subtracted as soon as those are
 // final; then it waits for the diagonal tile of its column, is solved with it and becomes final. Or it is a square of 2 x 2
 // tiles, which needs half the traffic for each product: for large matrices, which have enough of them.
-// Every wait is for a piece with an earlier ticket or for the chain, and who has a ticket is running; the chain waits for
-// tickets that need nothing of it that is not there. So two blocks that run are enough, whichever they are, and a hang is
-// impossible without all blocks being resident.
+// A piece waits for pieces with earlier tickets, whose holders run, and for the chain. The chain waits only when all that it
+// has factored is published, and then for tickets that need no more of it. So two blocks that run are enough.
 #pragma once
 
 #include <cuda/single/cholesky_chain.cuh>
@@ -18,7 +17,7 @@
 
 namespace trifactor::cuda {
 
-using tile::Piece, tile::SquareOrder;
+using tile::Piece, tile::SquareOrder, tile::TileOrder, tile::TilePiece, tile::GroupOrder;
 
 /// The left-looking part of a piece: columns [0, chunks * depth) pass through `stages` buffers of `size` entries each.
 /// use(buffer, beside) multiplies and calls beside(step) `steps` times meanwhile. row_of(lane) names the tile rows that
@@ -341,39 +340,19 @@ __device__ __forceinline__ void take_squares(const Grid<T, down>& g, int t, T* s
   }
 }
 
-/// The order of tiles. Column j: first those that lead to the next diagonal tile, (j+2, j), (j+2, j+1), (j+2, j+2), then what
-/// lies below. Where there are blocks to spare, the last two of the former are cut in quarters. Tickets come in ascending
-/// order, and from 1 on.
 template <class T>
-struct TileOrder {
-  int tiles;
-  bool quarters;
-  int j = 0, before = 1;  // tickets of the columns before j
+__device__ TileOrder tile_order(int tiles) {
+  return {tiles, !is_complex<T> && tiles <= GridShape<T>::quarters};
+}
 
-  __device__ explicit TileOrder(int tile_rows)
-      : tiles(tile_rows), quarters(!is_complex<T> && tile_rows <= GridShape<T>::quarters) {}
-  __device__ int leading(int column) const { return tiles - column <= 2 ? 0 : quarters ? 9 : 3; }
-  __device__ int below(int column) const { return max(0, tiles - column - 3); }
-  __device__ int tickets(int column) const { return leading(column) + below(column); }
-  __device__ int tickets() const {
-    const int columns = max(0, tiles - 2);
-    return 1 + columns * leading(0) + columns * (columns - 1) / 2;
-  }
-  /// Whether there is such a ticket.
-  __device__ bool find(int t) {
-    while (j < tiles && t >= before + tickets(j)) before += tickets(j), ++j;
-    return j < tiles;
-  }
-};
-
+/// The piece of a ticket that `order` has found.
 template <class T, bool down>
-__device__ __forceinline__ void take_found(const Grid<T, down>& g, const TileOrder<T>& order, int t, T* shared,
-                                           T* inverses) {
-  const int j = order.j, place = t - order.before, lower = place - order.leading(j);
-  if (order.quarters && place > 0 && lower < 0) {
-    if constexpr (!is_complex<T>) take_quarter(g, j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4, shared);
+__device__ __forceinline__ void take_found(const Grid<T, down>& g, const TileOrder& order, int t, T* shared, T* inverses) {
+  const TilePiece piece = order.piece(t);
+  if (piece.quarter >= 0) {
+    if constexpr (!is_complex<T>) take_quarter(g, piece.row, piece.col, piece.quarter, shared);
   } else {
-    take_tile(g, lower < 0 ? j + 2 : j + 3 + lower, lower < 0 ? j + place : j, order.quarters, shared, inverses);
+    take_tile(g, piece.row, piece.col, order.quarters, shared, inverses);
   }
 }
 
@@ -381,7 +360,7 @@ __device__ __forceinline__ void take_found(const Grid<T, down>& g, const TileOrd
 template <class T, bool down>
 __device__ __forceinline__ void take_tiles(const Grid<T, down>& g, int t, T* shared, T* inverses) {
   const int lane = t, tiles = g.tiles();
-  for (TileOrder<T> order(tiles); order.find(t); t = draw(g.flags.ticket)) {
+  for (TileOrder order = tile_order<T>(tiles); order.find(t); t = draw(g.flags.ticket)) {
     if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, GridShape<T>::edge, order.j * GridShape<T>::edge);
     take_found(g, order, t, shared, inverses);
     if (threadIdx.x == 0) g.mark_end(tiles + t);
@@ -413,35 +392,49 @@ struct LargeItem {
   index_t ld;
   int number, n;
   bool possible;
-  __device__ TileOrder<T> order() const { return TileOrder<T>((n + GridShape<T>::edge - 1) / GridShape<T>::edge); }
+  __device__ TileOrder order() const { return tile_order<T>((n + GridShape<T>::edge - 1) / GridShape<T>::edge); }
 };
 
-/// The items of a list in tiles, `together` at a time: their chains, then column after column of each of them, so that
-/// blocks have work in one while they would wait for the chain of another. The tickets of such a group follow those of the
-/// one before. Flags and room of an item serve again, for one `sets` further on, when all its tickets are done. One block
-/// more than `together` must run.
+/// Decides how many items are worked on alike: a chain for each, and a block for their pieces; so one, if all blocks that start
+/// would become chains. By one thread of the block with the first ticket.
+__device__ inline void decide_together(const int* tickets, int* decided, int most) {
+  constexpr int looks = 200;  // some 100 us; blocks of a launch start within two
+  int look = 0;
+  while (most > 1 && load_acquire(tickets) <= most && look < looks) __nanosleep(20), ++look;
+  store_release(decided, look < looks ? most : 1);
+}
+
+/// The items of a list in tiles, some at a time: their chains, then column after column of each of them, so that blocks have
+/// work in one while they would wait for the chain of another. The tickets of such a group follow those of the one before.
+/// Flags and room of an item serve again, for one `sets` further on, when all its tickets are done.
 template <class T, bool down>
 __global__ void __launch_bounds__(GridShape<T>::threads, 1)
     persistent_list_kernel(Items<T> A, LargeItems<T> large, int* info) {
   extern __shared__ __align__(1024) unsigned char raw[];
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
   __shared__ bool is_last;
+  __shared__ int together;
   __shared__ LargeItem<T> items[LargeItems<T>::most_together];
   wait_for_launch_before();  // the list is complete
   const int rank = int(threadIdx.x), begin = large.order ? large.bounds[0] : 0;
   const int end = large.order ? large.bounds[1] - begin : int(A.count);
   if (end == 0) return;
   let_next_start();
-  int *const tickets = large.flags, *const finished = tickets + 1, *const done = tickets + 2;
+  int *const tickets = large.flags, *const finished = tickets + 1, *const decided = tickets + 2, *const done = tickets + 3;
   const auto count = [&](int* counter, int all) {  // whether this block is the last of so many
     __syncthreads();                               // it is done with what it waits for and tells
     if (rank == 0) is_last = add_both(counter, 1) == all - 1;
     __syncthreads();  // it is known
     return is_last;
   };
-  int t = draw(tickets), before = 0;  // before: tickets of the groups before, then of pieces of this one
-  for (int k = 0; k < end; k += large.together) {
-    const int members = min(large.together, end - k);
+  int t = draw(tickets), before = 0;  // before: tickets of the groups before
+  if (rank == 0) {
+    if (t == 0) decide_together(tickets, decided, min(large.together, end));
+    together = wait_for(decided, 1);
+  }
+  __syncthreads();  // it is decided
+  for (int k = 0, members; k < end; k += members) {
+    members = min(together, end - k);
     __syncthreads();  // everyone is done with the items before
     if (rank < members) {
       const int b = large.order ? large.order[begin + k + rank] : k + rank, set = (k + rank) % large.sets;
@@ -457,12 +450,11 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
     __syncthreads();  // the items are known, and nobody uses their flags any more
     int after = before;
     for (int m = 0; m < members; ++m) after += items[m].order().tickets();
-    for (int m = 0, j = -1; t < after; t = draw(tickets)) {  // item and column, before 0 the chain
-      const auto pieces = [&] { return j < 0 ? 1 : items[m].order().tickets(j); };
-      for (int own; t >= before + (own = pieces()); before += own)
-        if (++m == members) m = 0, ++j;
+    for (GroupOrder group(members, before); t < after; t = draw(tickets)) {
+      group.find(t, [&](int m, int j) { return items[m].order().tickets(j); });
+      const int m = group.member, j = group.column;
       const LargeItem<T> item = items[m];
-      TileOrder<T> order = item.order();
+      TileOrder order = item.order();
       const int set = (k + m) % large.sets, own = order.tickets();
       int* const ints = done + large.sets + set * large.flags_each;
       T* const room = large.entries + set * large.entries_each;
@@ -476,7 +468,7 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
       } else if (j < 0) {
         factor_chain(g, shared, inverses);
       } else {
-        order.j = j, order.before = before;
+        order.j = j, order.before = group.before;
         take_found(g, order, t, shared, inverses);
       }
       if (count(flags.finished, own)) {
@@ -488,7 +480,7 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
     before = after;
   }
   if (count(finished, int(gridDim.x)))
-    for (int i = rank; i < 2 + large.sets; i += GridShape<T>::threads) tickets[i] = 0;
+    for (int i = rank; i < LargeItems<T>::counters + large.sets; i += GridShape<T>::threads) tickets[i] = 0;
 }
 
 /// Ints that the flags of a matrix of order n take.

@@ -143,15 +143,20 @@ struct Grid {
     if (threadIdx.x == 0) add_release(sent(letter, i), quarters);
   }
   /// The part of one of `threads` threads, whole warps, in S := the tile. Waits until it has been sent, but not for the copy.
-  template <int threads>
-  __device__ void receive(Letter letter, int i, T* S, int rank) const {
+  /// False, and nothing is done, if it has not been sent when give_up() is true.
+  template <int threads, class GiveUp>
+  __device__ bool receive(Letter letter, int i, T* S, int rank, GiveUp give_up) const {
     constexpr int width = 16 / int(sizeof(T));
-    if (rank % 32 == 0) wait_for(sent(letter, i), 4);
-    __syncwarp();  // it has
+    int quarters = 0;
+    if (rank % 32 == 0)
+      while ((quarters = load_acquire(sent(letter, i))) < 4 && !give_up()) __nanosleep(20);
+    if (__shfl_sync(~0u, quarters, 0) < 4) return false;
+    __syncwarp();  // what lane 0 has seen is visible to all
     const T* from = message(letter, i);
 #pragma unroll 4
     for (int t = rank * width; t < letter_size; t += threads * width)
       copy_async<16>(shared_address(S + t / edge * ld + t % edge), from + t, 16);
+    return true;
   }
   /// Part b of diagonal tile k: the inverse of block (b, b), as it lies in shared memory, and the blocks below it, by columns;
   /// 16 x 16 each and without padding, whatever the triangle.
