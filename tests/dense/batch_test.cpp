@@ -169,7 +169,7 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
               this->q, kind, uplo, A, {.tuning = std::string("whole=1000 persistent=0 sorted=1000000 ") + rung.tuning});
           expect_right(uplo, A, L);
           const std::string path = rung.path;
-          const bool mixed = kind == Kind::Ragged && (path == "resident 32" || path == "resident 64");
+          const bool mixed = kind == Kind::Ragged && (path == "small" || path == "resident 32" || path == "resident 64");
           EXPECT_EQ(L.path, mixed ? "mixed" : path);
         }
 }
@@ -205,7 +205,7 @@ TYPED_TEST(Batch, RaggedItemsShareALaunch) {
         const auto A = this->items(Kind::Ragged, count, n);
         const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A);
         expect_right(uplo, A, L);
-        if (on_cuda()) { EXPECT_EQ(L.path, n > 16 ? "mixed" : "small"); }
+        if (on_cuda()) { EXPECT_EQ(L.path, "mixed"); }
       }
 }
 

@@ -25,67 +25,21 @@ struct KeptTile {
   __device__ static int place() { return vector * (int(threadIdx.x) % 32); }
 };
 /// One that is copied from global memory, by columns, which are shifted so that no two of the lanes that read an
-/// operand meet in a bank, and few of those that write a row. `pairs` as in TilePlace: of floats.
-template <class T, bool pairs = false>
+/// operand meet in a bank, and few of those that write a row.
+template <class T>
 struct CopiedTile {
   static constexpr int edge = 32, vector = 1;
   static constexpr int four = sizeof(T) == 8 ? 145 : sizeof(T) == 4 ? 161 : 137;  // entries of four columns
-  static constexpr int eight = pairs ? 290 : 2 * four, pair = 72, other = 33;     // of eight columns, of two, of one
+  static constexpr int eight = 2 * four;
   static constexpr int size = edge / 4 * four;
-  /// From a lane's first entry to that of rows 8 `down` and columns 4 `fours` further, or of its other column.
-  __device__ static constexpr int offset(int down, int fours) {
-    return fours / 2 * eight + fours % 2 * (pairs ? other : four) + 8 * down;
-  }
+  /// From a lane's first entry to that of rows 8 `down` and columns 4 `fours` further.
+  __device__ static constexpr int offset(int down, int fours) { return fours * four + 8 * down; }
   /// Of columns 0 to 7.
   __device__ static constexpr int column(int k) {
-    if (pairs) return k / 2 * pair + k % 2 * other;
     const int c = k % 4;
     return k / 4 * four + (sizeof(T) == 8 ? 32 * c + (c & 1) * 2 + (c >> 1) * 8 : sizeof(T) == 4 ? 40 * c : 34 * c);
   }
-  __device__ static int place(const TilePlace<pairs>& of) { return column(of.t) + of.g; }
-};
-
-/// Parts of 16 rows of a block column that move together between global memory, where rows are contiguous but not
-/// aligned, and shared memory, where they lie as those of a KeptTile do, in pairs, `tile_step` entries from one tile of
-/// eight columns to the next: four rows of eight floats, two of sixteen doubles. Of these, no banks meet, and a load or
-/// store meets two or four lines, not eight. H200, upper over lower at 255, 301 and 383 with four rows of eight doubles
-/// 0.98, 0.98 and 1.04, with two of sixteen 0.96, 0.99 and 1.03.
-template <class T, int tile_step = 128>
-struct PartPlaces {
-  static constexpr bool single = sizeof(T) == 4;
-  static constexpr int size = 4 * tile_step;   // entries of a strip
-  static constexpr int wide = single ? 1 : 2;  // tiles of eight columns that a part meets
-  static constexpr int down = 2;               // rows from one part to the next below it
-  __device__ static int lane() { return int(threadIdx.x) % 32; }
-  /// Where the lane's entry of part (j, u) is: in row row() + down j and column 8 wide u + column().
-  __device__ static int row() { return lane() / 16 + (single ? lane() / 2 % 2 * 8 : 0); }
-  __device__ static int column() { return single ? lane() / 4 % 4 * 2 + lane() % 2 : lane() % 16; }
-  /// And in the strip.
-  __device__ static int place_in() {
-    return single ? lane() : lane() / 8 % 2 * tile_step + lane() / 16 * 8 + lane() % 8;
-  }
-  __device__ static constexpr int further(int j, int u) { return u * wide * tile_step + j * (32 / wide); }
-  // As a layout of get_tile and put_tile.
-  static constexpr int vector = KeptTile<T>::vector;
-  __device__ static constexpr int offset(int eight, int four) {
-    return KeptTile<T>::offset(eight, four % 2) + four / 2 * tile_step;
-  }
-  __device__ __forceinline__ static int place() { return KeptTile<T>::place(); }
-};
-/// Of complex numbers, which are only written by such parts, two rows of sixteen, with room for eight rows.
-template <class R, int tile_step>
-struct PartPlaces<Complex<R>, tile_step> {
-  static constexpr int wide = 2, down = 2;
-  static constexpr int pitch = 17;  // so that no banks meet where lanes have rows of a tile as TilePlace says
-  static constexpr int size = 8 * pitch;
-  __device__ static int row() { return int(threadIdx.x) % 32 / 16; }
-  __device__ static int column() { return int(threadIdx.x) % 16; }
-  __device__ static int place_in() { return row() * pitch + column(); }
-  __device__ static constexpr int further(int j) { return j * down * pitch; }
-  __device__ __forceinline__ static int place() {
-    const TilePlace<> of;
-    return of.g * pitch + of.t;
-  }
+  __device__ static int place(const TilePlace& of) { return column(of.t) + of.g; }
 };
 
 /// The shape of factor_left: 16 `strips` rows to each worker at once. `kept`: the factor stays in shared memory as far
@@ -93,9 +47,7 @@ struct PartPlaces<Complex<R>, tile_step> {
 /// `late` rows of tiles of an item that is too large for that are read from global memory, too, until there is room.
 template <class T, int warps_, int strips_, int blocks_, int half_, int wide_ = 1, int late_ = 0, int odd_ = 0>
 struct Left {
-  static constexpr bool in_panels = false, past_cache = false;
-  static constexpr bool pairs = false, aligned = false;  // a lane's two columns of a tile are neighbours; also as two
-  static constexpr bool across = false, copies = false;  // see Across
+  static constexpr bool in_panels = false;
   static constexpr int warps = warps_, threads = 32 * warps, strips = strips_, nb = 32, tiles = nb / 8;
   static constexpr int blocks = blocks_;  // on a multiprocessor
   static constexpr int half = half_, odd = odd_;
@@ -186,52 +138,4 @@ struct LeftShapes<Complex<R>> {
   using Up512 = Up256;
   using Beyond = Up256;
 };
-/// The shape of two blocks in place of one, with half the warps each, where that pays: they work while the other one
-/// waits. H200, ms for 1,056 complex doubles of order 161, 200 and 256: 0.53, 0.79 and 1.31 in place of 0.66, 0.91 and
-/// 1.39, upper ones 0.56, 0.83 and 1.36 in place of 0.68, 0.94 and 1.44. At 320 it is 2.28 in place of 2.36, but upper
-/// triangles of 264 items lose 2 %. Complex floats gain at 161 alone.
-template <class Shape>
-struct InTwo {
-  using type = Shape;
-  static bool pays(index_t, index_t, int) { return false; }
-};
-template <>
-struct InTwo<LeftShapes<Complex<double>>::Up256> {
-  using type = Left<Complex<double>, 4, 1, 2, 0>;
-  static bool pays(index_t n, index_t count, int multiprocessors) {
-    // Two items at once take as long as 2 - 11,200 / n^2 one after the other.
-    const index_t rounds = ceil_div(count, multiprocessors);
-    return n <= 256 && ceil_div(rounds, 2) * (2 * n * n - 11200) < rounds * n * n;
-  }
-};
-
-/// The same for items whose rows are contiguous, and aligned so that columns 2 i and 2 i + 1 can be moved together: by
-/// single entries an upper triangle of floats is moved by half sectors, and one of doubles meets twice as many lines.
-template <class T, class Shape>
-struct InPairs : Shape {
-  static constexpr bool pairs = true, aligned = true;
-  static constexpr int pitch = Shape::nb + column_pad<T> / 2;  // so that no banks meet
-  // With two steps of doubles ahead, registers are spilled: 0.621 against 0.608 ms at 300, 1.05 against 1.00 at 384.
-  static constexpr int ahead = sizeof(T) == 8 ? 1 : Shape::ahead;
-};
-/// Whether A is such an item.
-template <class T>
-TF_HD bool in_pairs(const Tile<T>& A) {
-  return A.col_stride == 1 && A.row_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(A.data) % (2 * sizeof(T)) == 0;
-}
-/// For upper triangles alone, however their rows are aligned: real numbers in pairs, which are moved entry by entry.
-/// Strips that are kept are written from there, when the factoring warp has its next diagonal tile: for lower ones that
-/// loses up to 4 %. Where no strips are kept, they go through a room in shared memory, by parts of rows, and real
-/// ones come that way, too; with `copies` so do left operands. That pays for floats; complex doubles lose 4 to 9 % by
-/// copies, and 1 to 2 % by the room that loads take from the cache.
-template <class T, class Shape>
-struct Across : std::conditional_t<is_complex<T>, Shape, InPairs<T, Shape>> {
-  static constexpr bool across = true, aligned = false;
-  static constexpr bool copies = sizeof(T) == 4 && (Shape::late > 0 || !Shape::kept);
-  static constexpr int rooms = Shape::kept ? (copies ? 2 * Shape::late : 0) : (copies ? 2 : 1) * Shape::workers;
-  static constexpr int room = PartPlaces<T>::size;
-  static constexpr std::size_t bytes = Shape::bytes + rooms * room * sizeof(T);
-  static constexpr std::size_t bytes_of(index_t) { return bytes; }
-};
-
 }  // namespace trifactor::cuda

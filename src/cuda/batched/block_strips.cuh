@@ -5,8 +5,6 @@
 #include <cuda/device/pipeline.cuh>
 #include <cuda/batched/block_shapes.cuh>
 
-#include <cstring>
-
 namespace trifactor::cuda {
 
 /// Tile u of the 16 rows of which the lane's entries begin at p, and back.
@@ -44,121 +42,6 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
     return {{v.v[j % eights * 2], v.v[j % eights * 2 + 1]}};
   }
 }
-
-/// 16 rows of a block column on their way, by these parts.
-template <class T, int... tile_step>
-struct RowParts : PartPlaces<T, tile_step...> {
-  using Places = PartPlaces<T, tile_step...>;
-  using Places::column, Places::further, Places::place_in, Places::row;
-  static constexpr int wide = Places::wide, down = Places::down;
-  static constexpr int parts = 4 * wide, along = 4 / wide;  // down the rows, along them
-  /// f(j, u, pointer to the entry in A, how many rows there are from it on) for all parts.
-  template <class F>
-  __device__ __forceinline__ static void visit(const Tile<T>& A, int r0, int k0, F f) {
-    const int r = r0 + row();
-    T* p = A.data + r * A.row_stride + (k0 + column());
-#pragma unroll
-    for (int j = 0; j < parts; ++j, p += down * A.row_stride)
-#pragma unroll
-      for (int u = 0; u < along; ++u) f(j, u, p + 8 * wide * u, int(A.rows) - r - down * j);
-  }
-  __device__ __forceinline__ static void write(const T* strip, const Tile<T>& A, int r0, int k0) {
-    const T* from = strip + place_in();
-    int r = r0 + row();
-    T* p = A.data + r * A.row_stride + (k0 + column());
-#pragma unroll 1
-    for (int half = 0; half < 2; ++half, from += further(parts / 2, 0))  // with all at once, registers are spilled
-#pragma unroll
-      for (int j = 0; j < parts / 2; ++j, r += down, p += down * A.row_stride) {
-        T v[along];
-#pragma unroll
-        for (int u = 0; u < along; ++u) v[u] = from[further(j, u)];
-#pragma unroll
-        for (int u = 0; u < along; ++u)
-          if (r < int(A.rows)) p[8 * wide * u] = v[u];
-      }
-  }
-  /// Starts to copy rows below the diagonal tile.
-  __device__ __forceinline__ static void start(T* strip, const Tile<T>& A, int r0, int k0) {
-    const unsigned to = shared_address(strip + place_in());
-    visit(A, r0, k0, [&](int j, int u, const T* p, int left) TF_INLINE_LAMBDA {
-      constexpr int bytes = int(sizeof(T));
-      copy_async<bytes>(to + unsigned(further(j, u) * bytes), p, left > 0 ? bytes : 0);
-    });
-  }
-  /// v := the lane's entries, zero outside of the triangle; and from there to the accumulators.
-  __device__ __forceinline__ static void load(T (&v)[16], const Tile<T>& A, int r0, int k0) {
-    const int across = r0 + row() - k0 - column();
-    visit(A, r0, k0, [&](int j, int u, const T* p, int left) TF_INLINE_LAMBDA {
-      v[along * j + u] = T(0);
-      if (left > 0 && 8 * wide * u - down * j <= across) v[along * j + u] = *p;
-    });
-  }
-  __device__ __forceinline__ static void take(TensorEntries<T> (&c)[4], const T (&v)[16], T* strip) {
-    __syncwarp();  // nobody reads what was there before
-#pragma unroll
-    for (int i = 0; i < 16; ++i) strip[place_in() + further(i / along, i % along)] = v[i];
-    __syncwarp();  // it is there
-#pragma unroll
-    for (int u = 0; u < 4; ++u) c[u] = get_tile<Places>(static_cast<const T*>(strip + Places::place()), u);
-  }
-  __device__ __forceinline__ static void write(const TensorEntries<T> (&c)[4], T* strip, const Tile<T>& A, int r0,
-                                               int k0) {
-    __syncwarp();  // nobody reads what was there before
-#pragma unroll
-    for (int u = 0; u < 4; ++u) put_tile<Places>(strip + Places::place(), u, c[u]);
-    __syncwarp();  // it is there
-    write(static_cast<const T*>(strip), A, r0, k0);
-  }
-};
-/// Complex ones, on their way to memory alone, eight rows and sixteen columns at a time.
-template <class R>
-struct RowParts<Complex<R>> : PartPlaces<Complex<R>> {
-  using T = Complex<R>;
-  using Places = PartPlaces<T>;
-  using Places::column, Places::down, Places::further, Places::place, Places::place_in, Places::row, Places::wide;
-  __device__ __forceinline__ static void write(const TensorEntries<T> (&c)[4], T* room, const Tile<T>& A, int r0,
-                                               int k0) {
-    int r = r0 + row();
-    T* p = A.data + r * A.row_stride + (k0 + column());
-#pragma unroll
-    for (int half = 0; half < 2; ++half, r += 8, p += 8 * A.row_stride)
-#pragma unroll
-      for (int u = 0; u < 4; u += wide) {
-        __syncwarp();  // nobody reads what was there before
-#pragma unroll
-        for (int i = 0; i < 2 * wide; ++i) room[place() + 4 * i] = c[u + i / 2].get(2 * half + i % 2);
-        __syncwarp();  // it is there
-        T v[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j) v[j] = room[place_in() + further(j)];
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-          if (r + down * j < int(A.rows)) p[down * j * A.row_stride + 8 * u] = v[j];
-      }
-  }
-};
-/// 16 rows as left operand, copied to shared memory a tile ahead.
-template <class T>
-struct CopiedStrip {
-  using Parts = RowParts<T>;
-  T* room;
-  TensorEntries<T> left[4];
-  /// For columns k .. end - 1.
-  __device__ __forceinline__ void begin(const Tile<T>& A, int row, int k, int end) const {
-    __syncwarp();  // nobody reads what was there before
-    if (k < end) Parts::start(room, A, row, k);
-  }
-  /// left := columns k .. k + 31
-  __device__ __forceinline__ void next(const Tile<T>& A, int row, int k, int end) {
-    copy_wait_all();
-    __syncwarp();  // the strip is there
-#pragma unroll
-    for (int u = 0; u < 4; ++u) left[u] = get_tile<Parts>(static_cast<const T*>(room + Parts::place()), u);
-    __syncwarp();  // everyone has read it
-    if (k + 32 < end) Parts::start(room, A, row, k + 32);
-  }
-};
 
 /// Brings tiles of the rows of A from r0 on to shared memory by one warp, one after the other from the left. Rows
 /// beyond the last are zero, and nothing is read for them.
@@ -245,8 +128,6 @@ struct LeftShared {
   __device__ static T* scratch() { return inverses(0) + Shape::diagonals * (Shape::nb / 8) * Corner<T>::size; }
   /// The second half of the first diagonal tiles of a wide block column, below the diagonal.
   __device__ static T* between() { return tiles() + Shape::ring * CopiedTile<T>::size; }
-  /// Of Across: for the i-th strip.
-  __device__ static T* room(int i) { return scratch() + Shape::nb + 16 / int(sizeof(T)) + i * Shape::room; }
   /// Of the latest diagonal tile: 0, or the order of the minor that failed.
   __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }
 };
@@ -366,68 +247,35 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
   }
 }
 
-/// *p, with 128 or 256 bytes around it on their way to the second-level cache: of an upper triangle these are wanted
-/// next. H200, upper triangles of doubles of order 511, 639 and 1023 2.73, 2.45 and 4.30 in place of 2.80, 2.53
-/// and 4.47 ms, of complex doubles of order 319 and 511 0.931 and 2.09 in place of 0.938 and 2.12; lower ones gain
-/// nothing. Upper triangles of floats come through shared memory, and do without.
+/// 16 rows of a block column in the registers of a warp.
 template <class T>
-__device__ __forceinline__ T load_with_neighbours(const T* p) {
-  if constexpr (sizeof(T) == 4) {
-    return *p;
-  } else if constexpr (sizeof(T) == 16) {
-    T x;
-    asm volatile("ld.global.L2::256B.v2.f64 {%0, %1}, [%2];" : "=d"(x.re), "=d"(x.im) : "l"(p));
-    return x;
-  } else {
-    T x;
-    unsigned long long bits;
-    asm volatile("ld.global.L2::128B.b64 %0, [%1];" : "=l"(bits) : "l"(p));
-    std::memcpy(&x, &bits, sizeof(x));
-    return x;
-  }
-}
-
-/// 16 rows of a block column in the registers of a warp. `aligned`: pairs are loaded as such.
-template <class T, bool pairs, bool aligned>
 struct Strip {
   static constexpr int tiles = 4;
-  using Pair = EntryVector<T, 2>;
   /// How far from the first entry of A a lane's rows meet column k0; not pointers, which would lose their address
   /// space. Rows beyond the last are copies of it when they are read.
   index_t at[2];
-  __device__ __forceinline__ void find(const Tile<T>& A, int row, int k0, const TilePlace<pairs>& place) {
+  __device__ __forceinline__ void find(const Tile<T>& A, int row, int k0, const TilePlace& place) {
 #pragma unroll
     for (int h = 0; h < 2; ++h)
       at[h] = min(row + place.g + 8 * h, int(A.rows) - 1) * A.row_stride + (k0 + place.t) * A.col_stride;
   }
   /// c := what is in A, `on` entries from there; the identity outside of the triangle.
   __device__ __forceinline__ void load(TensorEntries<T> (&c)[tiles], const T* A, int n, int row, int k0, index_t half,
-                                       index_t on, const TilePlace<pairs>& place) const {
+                                       index_t on, const TilePlace& place) const {
     const bool below = k0 + 8 * tiles <= row;
-    if (pairs && below) {
 #pragma unroll
-      for (int j = 0; j < 2 * tiles; ++j) {
-        const T* const p = A + at[j % 2] + on + j / 2 * 8;
-        const Pair v = aligned ? *reinterpret_cast<const Pair*>(p) : Pair{{p[0], p[1]}};
-        c[j / 2].set(j % 2 * 2, v.v[0]), c[j / 2].set(j % 2 * 2 + 1, v.v[1]);
-      }
-    } else if (below) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const T* p = A + at[h] + on;
+    for (int h = 0; h < 2; ++h) {
+      const T* p = A + at[h] + on;
+      const int r = row + place.g + 8 * h;
+      if (below) {
 #pragma unroll
         for (int j = 0; j < 2 * tiles; ++j, p += half) c[j / 2].set(2 * h + j % 2, *p);
-      }
-    } else {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const T* p = A + at[h] + on;
-        const int r = row + place.g + 8 * h;
+      } else {
 #pragma unroll
         for (int j = 0; j < 2 * tiles; ++j, p += half) {
-          const int right = pairs ? j / 2 * 8 + j % 2 : 4 * j, column = k0 + right + place.t;
+          const int column = k0 + 4 * j + place.t;
           T v = T(r == column ? 1 : 0);
-          if (column <= r && r < n) v = pairs ? A[at[h] + on + right] : *p;
+          if (column <= r && r < n) v = *p;
           c[j / 2].set(2 * h + j % 2, v);
         }
       }
@@ -435,38 +283,24 @@ struct Strip {
   }
   /// The next eight columns as left operand, if there are `more`; without a branch.
   __device__ __forceinline__ void next(LeftPart<T>& to, const T* A, index_t half, bool more, bool moves) {
-    if constexpr (pairs) {
+    const index_t step = moves ? half : 0;
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const T* const p = A + (more ? at[h] : 0);
-        Pair v;
-        if constexpr (aligned && sizeof(T) == 4)
-          v = *reinterpret_cast<const Pair*>(p);
-        else  // as an operand, doubles of two rows lie side by side: of vectors, they would be moved there
-          v = {{load_with_neighbours(p), load_with_neighbours(p + 1)}};
-        to.v[0][h] = v.v[0], to.v[1][h] = v.v[1];
-        at[h] += moves ? 8 : 0;
-      }
-    } else {
-      const index_t step = moves ? half : 0;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        to.v[i % 2][i / 2] = load_with_neighbours(A + (more ? at[i / 2] : 0));
-        at[i / 2] += step;
-      }
+    for (int i = 0; i < 4; ++i) {
+      to.v[i % 2][i / 2] = A[more ? at[i / 2] : 0];
+      at[i / 2] += step;
     }
   }
 };
 /// The rows of a strip that belong to the diagonal tile go to the warp that factors it.
 template <class T, class Shape>
 __device__ __forceinline__ void put_diagonal(const TensorEntries<T> (&c)[Shape::tiles], int k0, int row,
-                                             const TilePlace<Shape::pairs>& place) {
+                                             const TilePlace& place) {
   using Shared = LeftShared<T, Shape>;
   const int at = place.t * Shape::pitch + row - k0 + place.g;
   T *const L = Shared::diagonal(k0) + at, *const given = Shared::given() + at;
 #pragma unroll
   for (int i = 0; i < 4 * Shape::tiles; ++i) {
-    const int to = (i / 4 * 8 + i % 2 * place.step) * Shape::pitch + i / 2 % 2 * 8;
+    const int to = (i / 4 * 8 + i % 2 * 4) * Shape::pitch + i / 2 % 2 * 8;
     L[to] = c[i / 4].get(i % 4);
     if (Shape::given) given[to] = c[i / 4].get(i % 4);
   }
@@ -474,48 +308,27 @@ __device__ __forceinline__ void put_diagonal(const TensorEntries<T> (&c)[Shape::
 /// The same rows to A.
 template <class T, class Shape>
 __device__ __forceinline__ void put_given(const TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0, int row,
-                                          const TilePlace<Shape::pairs>& place) {
+                                          const TilePlace& place) {
 #pragma unroll
   for (int i = 0; i < 4 * Shape::tiles; ++i) {
-    const int r = row + place.g + i / 2 % 2 * 8, k = k0 + place.t + i / 4 * 8 + i % 2 * place.step;
+    const int r = row + place.g + i / 2 % 2 * 8, k = k0 + place.t + i / 4 * 8 + i % 2 * 4;
     if (r < int(A.rows) && k <= r) A(r, k) = c[i / 4].get(i % 4);
   }
 }
-/// Stores two neighbours in global memory at once; of a vector the compiler makes two stores. Who reads them does so
-/// after a barrier.
-__device__ __forceinline__ void store_pair(float* to, float x, float y) {
-  asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(x), "f"(y));
-}
-__device__ __forceinline__ void store_pair(double* to, double x, double y) {
-  asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(x), "d"(y));
-}
-/// Writes tiles of a strip to A, one after the other from column k0 on. `aligned` as in Strip.
-template <class T, bool pairs, bool aligned>
+/// Writes tiles of a strip to A, one after the other from column k0 on.
+template <class T>
 class StripWriter {
  public:
-  __device__ __forceinline__ StripWriter(const Tile<T>& A, int row, int k0, const TilePlace<pairs>& place)
+  __device__ __forceinline__ StripWriter(const Tile<T>& A, int row, int k0, const TilePlace& place)
       : A_(A.data), four_(4 * A.col_stride), left_(int(A.rows) - row - place.g) {
     at_[0] = (row + place.g) * A.row_stride + (k0 + place.t) * A.col_stride;
     at_[1] = at_[0] + 8 * A.row_stride;
   }
   __device__ __forceinline__ void next(const TensorEntries<T>& x) {
-    if constexpr (pairs) {
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        if (8 * h < left_) {
-          if constexpr (aligned)
-            store_pair(A_ + at_[h], x.get(2 * h), x.get(2 * h + 1));
-          else
-            A_[at_[h]] = x.get(2 * h), A_[at_[h] + 1] = x.get(2 * h + 1);
-        }
-        at_[h] += 8;
-      }
-    } else {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        if (e / 2 * 8 < left_) A_[at_[e / 2]] = x.get(e);
-        at_[e / 2] += four_;
-      }
+    for (int e = 0; e < 4; ++e) {
+      if (e / 2 * 8 < left_) A_[at_[e / 2]] = x.get(e);
+      at_[e / 2] += four_;
     }
   }
 
@@ -524,27 +337,27 @@ class StripWriter {
   index_t at_[2], four_;
   int left_;  // rows from the lane's first on
 };
-/// c := c L^-H for the diagonal tile L; to A, but of Across only what is not kept, and to `kept` if wanted. Without a
-/// branch, which would keep apart what can be done side by side.
+/// c := c L^-H for the diagonal tile L; to A, and to `kept` if wanted. Without a branch, which would keep apart what can
+/// be done side by side.
 template <class Shape, class Layout, class T>
 __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0, int row,
-                                            bool keeps, T* kept, const TilePlace<Shape::pairs>& place) {
+                                            bool keeps, T* kept, const TilePlace& place) {
   using Shared = LeftShared<T, Shape>;
   constexpr int tiles = Shape::tiles, pitch = Shape::pitch;
   const T* const L = Shared::diagonal(k0) + place.t * pitch + place.g;
   const T* const inverses = Shared::inverses(k0) + place.t * Corner<T>::pitch + place.g;
-  StripWriter<T, Shape::pairs, Shape::aligned> writer(A, row, k0, place);
+  StripWriter<T> writer(A, row, k0, place);
 #pragma unroll
   for (int p = 0; p < tiles; ++p) {
     const T* const V = inverses + p * Corner<T>::size;
-    const RightPart<T> negative{{-conj(V[0]), -conj(V[place.step * Corner<T>::pitch])}};
+    const RightPart<T> negative{{-conj(V[0]), -conj(V[4 * Corner<T>::pitch])}};
     const TensorEntries<T> x = c[p] = times_inverse(c[p], negative);
-    if (!Shape::across || (Shape::kept && !keeps)) writer.next(x);
+    writer.next(x);
     if (keeps) put_tile<Layout>(kept, p, x);
 #pragma unroll
     for (int j = p + 1; j < tiles; ++j) {
       const T* const B = L + 8 * p * pitch + 8 * j;
-      subtract_product(c[j], as_left(x), RightPart<T>{{B[0], B[place.step * pitch]}});
+      subtract_product(c[j], as_left(x), RightPart<T>{{B[0], B[4 * pitch]}});
     }
   }
 }

@@ -11,6 +11,7 @@ namespace trifactor::cuda {
 template <class T>
 struct PackedStore {
   static constexpr int vector = TileStore<T>::vector, pitch = 64;
+  __device__ static constexpr int column(int q, int e) { return TileStore<T>::column(q, e); }
   __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
   __device__ static constexpr int place(int r, int c) {
     const int high = r / 4, low = r % 4, q = c % 4, half = c / 4;
@@ -20,24 +21,6 @@ struct PackedStore {
       return TileStore<T>::place(r, c);
   }
   static constexpr int size(int n) { return pitch / 2 * ceil_div(n, 8) * (ceil_div(n, 8) + 1); }
-
-  __device__ static __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
-#pragma unroll
-    for (int q = 0; q < 8 / vector; ++q) {
-      const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(tile + place(r, TileStore<T>::column(q, 0)));
-#pragma unroll
-      for (int e = 0; e < vector; ++e) a[TileStore<T>::column(q, e)] = v.v[e];
-    }
-  }
-  __device__ static __forceinline__ void write_row(T* tile, int r, const T (&a)[8]) {
-#pragma unroll
-    for (int q = 0; q < 8 / vector; ++q) {
-      EntryVector<T, vector> v;
-#pragma unroll
-      for (int e = 0; e < vector; ++e) v.v[e] = a[TileStore<T>::column(q, e)];
-      *reinterpret_cast<EntryVector<T, vector>*>(tile + place(r, TileStore<T>::column(q, 0))) = v;
-    }
-  }
 };
 
 /// Where a lane meets a tile of the tensor cores: row right_row() and columns t and t + 4.
@@ -68,7 +51,7 @@ struct PackedPart {
 /// The shape of factor_wide, for orders up to `most_`.
 template <class T, int warps_, int blocks_, int most_ = 128>
 struct WidePanels {
-  static constexpr bool in_panels = true, kept = true, aligned = false, across = false, past_cache = false;
+  static constexpr bool in_panels = true, kept = true;
   static constexpr int warps = warps_, threads = 32 * warps, blocks = blocks_, most = most_;
   static constexpr int each = ceil_div(most / 16 - 1, warps - 1);  // pairs of tiles to a warp: the first has but one
   static constexpr int ahead = 4;                                  // panels that are on their way
@@ -79,15 +62,6 @@ struct WidePanels {
   }
   static constexpr std::size_t bytes = bytes_of(most);
 };
-/// The same for upper triangles, where the blocks leave little_cache: of rows that are copied by eight columns a line
-/// holds two parts, or three, and is fetched for each of them again. H200, us for 10,000 items in double, lower, upper
-/// by PanelCopy and by RowCopy: 498, 583, 484 at order 111, 499, 530, 462 at 112, 695, 806, 694 at 127, 700, 725, 675
-/// at 128. But where there is more cache 588, 587, 597 at 120, 1050, 1046, 1083 at 143.
-template <class Shape>
-struct PastCache : Shape {
-  static constexpr bool past_cache = true;
-};
-
 /// Copies panels of the lower triangle of A to shared memory, by `warps` warps. What is missing of the last tiles, and
 /// the other triangle, becomes zero.
 template <bool by_rows, class T>
@@ -124,58 +98,6 @@ class PanelCopy {
   int n_;
   unsigned to_[2];
   TileWalk<T, by_rows> walk_;
-};
-
-/// The same where rows are contiguous, of entries of eight bytes: two panels at once, and rows that begin at a multiple
-/// of sixteen bytes by two entries, past the first-level cache. If the leading dimension is odd, that is every other.
-template <class T>
-class RowCopy {
- public:
-  __device__ __forceinline__ RowCopy(const Tile<T>& A, T* store) : A_(A.data), ld_(A.row_stride), n_(int(A.rows)) {
-    static_assert(sizeof(T) == 8);
-    using Store = PackedStore<T>;
-    const int lane = int(threadIdx.x) % 32, first = first_aligned();
-    const bool odd = ld_ % 2 != 0;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      in_pairs_[h] = odd ? h == 0 : first == 0;
-      // Such that banks meet as rarely as possible: of the four rows of a step, two are in each half of a tile.
-      const int half = in_pairs_[h] ? lane / 4 % 2 : odd ? lane / 16 : lane / 8 % 2;
-      const int in_half = in_pairs_[h] || !odd ? lane / 16 : lane / 8 % 2;
-      row_[h] = 4 * half + (odd ? 2 * in_half + (first ^ h) : in_half + 2 * h);
-      col_[h] = in_pairs_[h] ? lane / 8 % 2 * 8 + lane % 4 * 2 : lane % 8;
-      to_[h] = shared_address(store + col_[h] / 8 * Store::pitch + Store::place(row_[h], col_[h] % 8));
-    }
-  }
-  /// Starts to copy panels k and k + 1 if k is even; as a group, which is empty if it is odd.
-  __device__ __forceinline__ void start(int k, int warp, int warps) const {
-    constexpr int bytes = int(sizeof(T)), tile = bytes * PackedStore<T>::pitch;
-    if (k % 2 == 0)
-#pragma unroll 1
-      for (int i = k + warp; 8 * i < n_; i += warps)
-#pragma unroll
-        for (int h = 0; h < 2; ++h) {
-          const unsigned to = to_[h] + unsigned(bytes * PackedStore<T>::tile(i, k));
-          const int r = 8 * i + row_[h], c = 8 * k + col_[h], left = r < n_ ? r - c + 1 : 0;  // of the row, from c on
-          const T* const from = A_ + (left > 0 ? r * ld_ + c : first_aligned());
-          if (in_pairs_[h]) {
-            if (c < 8 * i + 8) copy_async<2 * bytes>(to, from, bytes * max(0, min(left, 2)));
-          } else {
-            copy_async<bytes>(to, from, left > 0 ? bytes : 0);
-            if (i > k) copy_async<bytes>(to + tile, left > 8 ? from + 8 : A_, left > 8 ? bytes : 0);
-          }
-        }
-    copy_commit();
-  }
-
- private:
-  __device__ int first_aligned() const { return int(reinterpret_cast<std::uintptr_t>(A_) / 8 % 2); }  // entry
-
-  const T* A_;
-  index_t ld_;
-  int n_, row_[2], col_[2];
-  bool in_pairs_[2];
-  unsigned to_[2];
 };
 
 /// `pairs` pairs of tiles of panel p in registers: rows p + 2 (first + j step) of tiles and the next; where the last is
@@ -288,7 +210,7 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
   const int n = int(A.rows), used = (n + 7) / 8;
   T* const V = reinterpret_cast<T*>(raw);  // the inverse, by rows
   T *const scratch = V + Shape::inverse, *const store = V + Shape::scratch;
-  const std::conditional_t<Shape::past_cache, RowCopy<T>, PanelCopy<by_rows, T>> copy(A, store);
+  const PanelCopy<by_rows, T> copy(A, store);
   for (int k = 0; k < ahead; ++k) copy.start(k, warp, warps);
   copy_wait<ahead - 2>();
   __syncthreads();  // the first two panels are there
@@ -310,7 +232,7 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
       T* const diagonal = store + Store::tile(p, p);
       const int row = lane % 8;
       const auto read = [&]() TF_INLINE_LAMBDA {
-        Store::read_row(diagonal, row, a[0]);
+        read_row<Store>(diagonal, row, a[0]);
         if (lane >= 8 || 8 * p + row >= n)
 #pragma unroll
           for (int c = 0; c < 8; ++c) a[0][c] = T(c == row ? 1 : 0);
@@ -323,7 +245,7 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
       }
       failed = __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
       if (lane < 8)
-        Store::write_row(diagonal, row, a[0]);
+        write_row<Store>(diagonal, row, a[0]);
       else if (lane < 16)
         write_vectors(V + row * Corner<T>::pitch, a[0]);
       if (lane == 0) status = failed;

@@ -53,7 +53,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
   constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips;
   const Tile<T> A = afresh(given);
   const int n = int(A.rows);
-  const TilePlace<Shape::pairs> place;
+  const TilePlace place;
   const int lane_place = Kept::place();
   const index_t half = 4 * A.col_stride;
   // Where the lane has its part of 16 rows of tile column k.
@@ -66,7 +66,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     for (int u = 0; u < tiles; ++u) put_tile<Kept>(to, u, c[u]);
   };
   const auto load = [&](TensorEntries<T>(&c)[tiles], int row, int k0) TF_INLINE_LAMBDA {
-    Strip<T, Shape::pairs, Shape::aligned> strip;
+    Strip<T> strip;
     strip.find(afresh(A), row, k0, place);
     strip.load(c, A.data, n, row, k0, half, 0, place);
   };
@@ -115,32 +115,19 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
     const auto update_late = [&](auto strip, int begin, int end) TF_INLINE_LAMBDA {
       constexpr int s = decltype(strip)::value;
       const auto entries = [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[s][j]; };
-      if constexpr (Shape::copies) {
-        CopiedStrip<T> copy;
-        copy.room = Shared::room(worker - first_with_late);
-        copy.begin(afresh(A), row(s), nb * begin, nb * end);
-#pragma unroll 1
-        for (int k = begin; k < end; ++k) {
-          copy.next(afresh(A), row(s), nb * k, nb * end);
-          subtract_tile<Kept, 1, tiles, Shape::together>(
-              entries, right(k), [&](int u, int, int) TF_INLINE_LAMBDA { return as_left(copy.left[u]); },
-              [](int, int) {});
-        }
-      } else {
-        constexpr int ahead = Shape::ahead;
-        Strip<T, Shape::pairs, Shape::aligned> at;
-        LeftPart<T> left[ahead];
-        const auto read = [&](LeftPart<T>& to, bool more) TF_INLINE_LAMBDA { at.next(to, A.data, half, more, true); };
-        at.find(afresh(A), row(s), nb * begin, place);
+      constexpr int ahead = Shape::ahead;
+      Strip<T> at;
+      LeftPart<T> left[ahead];
+      const auto read = [&](LeftPart<T>& to, bool more) TF_INLINE_LAMBDA { at.next(to, A.data, half, more, true); };
+      at.find(afresh(A), row(s), nb * begin, place);
 #pragma unroll
-        for (int g = 0; g < ahead; ++g) read(left[g], nb * begin + 8 * g < nb * end);
+      for (int g = 0; g < ahead; ++g) read(left[g], nb * begin + 8 * g < nb * end);
 #pragma unroll 1
-        for (int k = begin; k < end; ++k)
-          subtract_tile<Kept, 1, tiles, Shape::together>(
-              entries, right(k),
-              [&](int, int v, int) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead]; },
-              [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], nb * k + 8 * (u + ahead) < nb * end); });
-      }
+      for (int k = begin; k < end; ++k)
+        subtract_tile<Kept, 1, tiles, Shape::together>(
+            entries, right(k),
+            [&](int, int v, int) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead]; },
+            [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], nb * k + 8 * (u + ahead) < nb * end); });
     };
 #pragma unroll
     for (int s = 0; s < strips; ++s)
@@ -188,12 +175,6 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       if constexpr (Shape::late > 0)
         if (has_late) update_late(Last{}, k0 / nb, k1 / nb);
     }
-    if constexpr (Shape::across) {
-      __syncwarp();  // what the warp has solved is there
-#pragma unroll 1
-      for (int r = k1 + 16 * worker; r < end_kept && worker < solvers; r += 16 * solvers)
-        RowParts<T, Kept::offset(0, 2)>::write(static_cast<const T*>(kept(r, k0 / nb) - lane_place), afresh(A), r, k0);
-    }
     if (failed) break;
     if constexpr (Shape::more > 0)
       if (row(strips) < n) {
@@ -208,10 +189,8 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
       if (row(s) >= k1 + nb && row(s) < n) {
         if (Shape::late == 0 || row(s) < end_kept || room) {
           park(c[s], row(s), k1 / nb);
-        } else if constexpr (Shape::copies) {
-          RowParts<T>::write(c[s], Shared::room(worker - first_with_late), afresh(A), row(s), k1);
         } else {
-          StripWriter<T, Shape::pairs, Shape::aligned> writer(afresh(A), row(s), k1, place);
+          StripWriter<T> writer(afresh(A), row(s), k1, place);
 #pragma unroll
           for (int u = 0; u < tiles; ++u) writer.next(c[s][u]);
         }
@@ -236,7 +215,7 @@ __device__ __noinline__ void kept_work(Tile<T> given, int worker) {
 template <class T, class Shape>
 __device__ __noinline__ void streamed_chain(Tile<T> given) {
   using Shared = LeftShared<T, Shape>;
-  using Copied = CopiedTile<T, Shape::pairs>;
+  using Copied = CopiedTile<T>;
   const Tile<T> A = afresh(given);
   constexpr int nb = Shape::nb, width = nb * Shape::wide;
   const int n = int(A.rows);
@@ -281,17 +260,17 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
 template <class T, class Shape>
 __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
   using Shared = LeftShared<T, Shape>;
-  using Copied = CopiedTile<T, Shape::pairs>;
+  using Copied = CopiedTile<T>;
   const Tile<T> A = afresh(given);
   constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips, ahead = Shape::ahead, wide = Shape::wide;
   const int n = int(A.rows);
-  const TilePlace<Shape::pairs> place;
+  const TilePlace place;
   const int lane_place = Copied::place(place);
   const index_t half = 4 * A.col_stride;
   for (int k0 = 0; k0 < n; k0 += nb * wide) {
     for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
       TensorEntries<T> c[wide][strips][tiles];
-      Strip<T, Shape::pairs, Shape::aligned> strip[strips];
+      Strip<T> strip[strips];
       LeftPart<T> left[ahead][strips];
       const auto row = [&](int s) TF_INLINE_LAMBDA { return r0 + 16 * (worker + Shape::workers * s); };
       const auto read = [&](LeftPart<T>(&to)[strips], bool more) TF_INLINE_LAMBDA {
@@ -299,32 +278,14 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
         for (int s = 0; s < strips; ++s) strip[s].next(to[s], A.data, half, more, more);
       };
       const bool any = row(0) < n;
-      using Parts = RowParts<T>;
-      CopiedStrip<T> copy;
-      T* turned = nullptr;  // where strips are turned
-      if constexpr (Shape::across) {
-        static_assert(strips == 1);
-        turned = Shared::room((Shape::copies ? Shape::workers : 0) + worker);
-      }
-      if constexpr (Shape::copies) {
-        copy.room = Shared::room(worker);
-        if (any) copy.begin(A, row(0), 0, k0);
-      } else if (any) {
+      if (any) {
 #pragma unroll
         for (int s = 0; s < strips; ++s) strip[s].find(A, row(s), 0, place);
         if (k0 > 0)
 #pragma unroll
           for (int g = 0; g < ahead; ++g) read(left[g], true);
       }
-      if constexpr (Shape::across && !is_complex<T>) {
-        if (any) {
-          T v[wide][16];
-#pragma unroll
-          for (int w = 0; w < wide; ++w) Parts::load(v[w], A, row(0), k0 + w * nb);
-#pragma unroll
-          for (int w = 0; w < wide; ++w) Parts::take(c[w][0], v[w], turned);
-        }
-      } else if (any) {
+      if (any) {
 #pragma unroll
         for (int w = 0; w < wide; ++w)
 #pragma unroll
@@ -344,14 +305,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
               [&](int, int v, int s) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead][s]; },
               [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], k + 8 * (u + ahead) < k0); });
         };
-        if constexpr (Shape::copies) {
-          if (any) {
-            copy.next(A, row(0), k, k0);
-            subtract_tile<Copied, 1, wide * tiles>(
-                [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][0][j % tiles]; }, B,
-                [&](int u, int, int) TF_INLINE_LAMBDA { return as_left(copy.left[u]); }, [](int, int) {});
-          }
-        } else if (strips > 1 && row(strips - 1) < n)
+        if (strips > 1 && row(strips - 1) < n)
           update(std::integral_constant<int, strips>{});
         else if (any)
           update(std::integral_constant<int, 1>{});
@@ -367,11 +321,9 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
         }
 #pragma unroll
         for (int s = 0; s < strips; ++s)
-          if (row(s) >= k + nb && row(s) < n) {
+          if (row(s) >= k + nb && row(s) < n)
             solve_strip<Shape, Copied>(c[w][s], afresh(A), k, row(s), w + 1 < wide && row(s) < k + 2 * nb,
                                        Shared::between() + lane_place + (row(s) - k - nb), place);
-            if constexpr (Shape::across) Parts::write(c[w][s], turned, afresh(A), row(s), k);
-          }
         if (Shared::status() > 0 && Shared::status() <= k + nb) break;  // the columns before the failed one are solved
         if (w + 1 < wide && k + nb < n) {
           if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there
@@ -421,9 +373,7 @@ __device__ __forceinline__ int factor_left(const Tile<T>& A) {
 template <class T, class Shape>
 __device__ __forceinline__ int factor_by_block(const Tile<T>& A) {
   if (A.rows == 0) return 0;
-  if constexpr (Shape::past_cache)
-    return factor_wide<true, Shape>(afresh(A));
-  else if constexpr (Shape::in_panels)
+  if constexpr (Shape::in_panels)
     return A.row_stride == 1 ? factor_wide<false, Shape>(afresh(A)) : factor_wide<true, Shape>(afresh(A));
   else
     return factor_left<T, Shape>(A);

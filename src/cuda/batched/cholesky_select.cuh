@@ -32,51 +32,42 @@ class ItemTurn {
 
 // ---- several items to a warp: a row to a lane ----
 
-/// Factors one item for each `width` lanes of a warp, of order n, or 0 where there is none; none has more than `most`
-/// rows. Returns 0 or the failed column + 1.
-template <class T, int width, bool by_rows, Turned way = usually_turned<width>>
-__device__ __forceinline__ int factor_side_by_side(const Tile<T>& a, int n, T* scratch, int most = width) {
-  const int failed = factor_small<false, T, width, by_rows, false, way>(a, n, true, scratch, T(0), most).failed;
+/// Factors one item for each `width` lanes of a warp, of order n, or 0 where there is none. Returns 0 or the failed
+/// column + 1.
+template <class T, int width, bool by_rows>
+__device__ __forceinline__ int factor_side_by_side(const Tile<T>& a, int n, T* scratch) {
+  const int failed = factor_small<false, T, width, by_rows, false>(a, n, true, scratch).failed;
   if (!__any_sync(~0u, failed < 0)) return failed;
   const auto again = factor_small_carefully<T, width, by_rows, false>(a, n, failed < 0, scratch, T(0));
   return failed < 0 ? again.failed : failed;
 }
 
-template <class T, int width, bool ragged, bool by_rows, Turned way = usually_turned<width>>
+template <class T, int width, bool by_rows>
 __global__ void __launch_bounds__(SmallShape<T, width, by_rows>::threads, SmallShape<T, width, by_rows>::blocks)
-    cholesky_small_kernel(SmallItems<T, ragged> A, int* info, index_t first, bool resets) {
+    cholesky_small_kernel(EqualItems<T> A, int* info, index_t first, bool resets) {
   using Shape = SmallShape<T, width, by_rows>;
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width);
   const index_t b = index_t(blockIdx.x) * Shape::items + group;
-  bool own;
-  Tile<T> a;
-  if constexpr (ragged) {
-    const RaggedItem<T> item(A, min(b, A.count - 1));
-    own = b < A.count && item.possible && (resets || info[b] == 0);
-    a = own ? item.tile(by_rows) : Tile<T>{nullptr, 0, 0, 1, 1};
-  } else {
-    own = wanted_inside(A, b, info, resets);
-    a = item_if<by_rows>(own, A, b);
-  }
+  const bool own = wanted_inside(A, b, info, resets);
+  const Tile<T> a = item_if(own, by_rows, A, b);
   T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
-  const int failed = factor_side_by_side<T, width, by_rows, way>(a, int(a.rows), scratch, ragged ? width : int(A.rows));
+  const int failed = factor_side_by_side<T, width, by_rows>(a, int(a.rows), scratch);
   if (b < A.count && threadIdx.x % width == 0) report(info, b, resets, first, own, failed);
 }
 
 // ---- an item to a warp, in tiles of 8 x 8 ----
 
-/// pairs: neighbours in memory are aligned as two entries.
-template <class T, int most, bool by_rows, bool pairs = false>
+template <class T, int most>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
-    cholesky_tiles_kernel(EqualItems<T> A, int* info, index_t first, bool resets) {
+    cholesky_tiles_kernel(EqualItems<T> A, bool by_rows, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + TilesShape<T, most>::scratch;
   for (ItemTurn turn(A.count); turn.more();) {
     const index_t b = turn.item();
     const bool own = wanted_inside(A, b, info, resets);
     const int failed =
-        own ? factor_tiles<most, by_rows, false, pairs>(afresh(item_if<by_rows>(true, A, b)), store, scratch, {}) : 0;
+        own ? factor_tiles<most, false>(afresh(item_if(true, by_rows, A, b)), by_rows, store, scratch, {}) : 0;
     turn.next();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
@@ -84,30 +75,25 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
 
 // ---- items of different sizes up to 64, each in its own way ----
 
-template <class T, int most, bool by_rows>
+template <class T, int most>
 struct MixedShape {
   static constexpr int small =
-      max(most > 4 ? 0 : 2 * SmallShape<T, 16, by_rows>::scratch, 4 * SmallShape<T, 8, by_rows>::scratch);  // of a warp
+      max(most > 4 ? 0 : 2 * SmallShape<T, 16, true>::scratch, 4 * SmallShape<T, 8, true>::scratch);  // of a warp
   static constexpr int entries(int n) { return max(TilesShape<T, most>::entries(n), small); }
-  // On a multiprocessor. Sizes up to 64 in double: 74.6 us with 12, 76.3 with 8; in single 44.4 with 18, 45.8 with 16.
-  static constexpr int blocks = std::is_same_v<T, float> && most > 4 ? 18 : TilesShape<T, most>::blocks;
-  // Turns of each chunk that come first. Sizes up to 32 in double: 21.4 us with 8, 21.6 with 16; in single 18.8 and
-  // 18.9. But 36.9 and 36.4 where all have 25 to 32 rows.
+  // On a multiprocessor. Sizes up to 64 in single: 44.4 us with 18, 45.8 with 16.
+  static constexpr int blocks = TilesShape<T, most>::blocks;
+  // Turns of each chunk that come first. Sizes up to 32 in double: 21.4 us with 8, 21.6 with 16.
   static constexpr int early = most > 4 ? 16 : 8;
-  // Warps of a chunk. It may have so many turns, but those without work take time, too. Sizes up to 32 in single: 17.6
-  // us with 26, 18.1 with 32; upper 18.3 and 18.2; in double 20.2 and 19.7.
-  static constexpr int warps = std::is_same_v<T, float> && most == 4 ? 26 : Chunk<T>::size;
 };
 
 /// Which items of a chunk are one turn's: large ones have a turn each, by the number of their tiles, the largest first,
 /// then the smallest by fours. In kernels for up to 32 rows, those of 9 to 16 go by twos, and they and the fours have
-/// the last of the turns, of at least `turns`: large items of all chunks come before them.
-template <int most, int turns>
+/// the last of the 32 turns: large items of all chunks come before them.
+template <int most>
 struct MixedTurn {
   static constexpr bool in_pairs = most == 4;
   unsigned lanes = 0;  // that have the items
   bool alone, paired;
-  int more;  // turns that are `turns` further on, or more
 
   __device__ __forceinline__ MixedTurn(bool here, int n, int rank) {
     const unsigned below = (1u << threadIdx.x % 32) - 1;
@@ -124,11 +110,9 @@ struct MixedTurn {
       alone = take(here && n > 8 * tiles - 8 && (tiles == most || n <= 8 * tiles), 1);
     if (in_pairs)
       taken =
-          max(taken, turns - (__popc(__ballot_sync(~0u, pair)) + 1) / 2 - (__popc(__ballot_sync(~0u, four)) + 3) / 4);
+          max(taken, 32 - (__popc(__ballot_sync(~0u, pair)) + 1) / 2 - (__popc(__ballot_sync(~0u, four)) + 3) / 4);
     paired = in_pairs && take(pair, 2);
     take(four, 4);
-    more = taken - rank - turns;
-    if (turns < 32) asm volatile("" : "+r"(more));  // one register is held for it, not the votes
     lanes = __ballot_sync(~0u, turn == rank);
   }
 };
@@ -144,7 +128,7 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
     if (group >= before) rest &= rest - 1;
   const bool inside = rest != 0;
   const int from = __ffs(int(inside ? rest : lanes)) - 1;
-  const Tile<T> a = chunk.template item<by_rows>(from);
+  const Tile<T> a = chunk.item(from, by_rows);
   const bool own = chunk.wants(from, info, resets);
   const int failed = factor_side_by_side<T, width, by_rows>(a, inside && own ? int(a.rows) : 0,
                                                             shared + group * SmallShape<T, width, by_rows>::scratch);
@@ -152,87 +136,50 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
   if (inside && lane % width == 0) report(info, chunk.first + from, resets, first, own, failed);
 }
 
-/// A turn of a chunk of a ragged batch, by one warp. Returns whether there is one more, MixedShape::warps further on.
-template <class T, int most, bool by_rows>
-__device__ __forceinline__ bool take_turn(const Items<T>& A, index_t number, int rank, int above, int* info,
-                                          index_t first, bool resets) {
+/// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 turns of
+/// one warp, see MixedTurn, grid (chunks, 32). The first `early` of each chunk, its largest items, come
+/// first, chunk by chunk from the last one on as ItemTurn does it; then the next ones of all chunks, and so on: what is
+/// left at the end is small and fills the gaps.
+template <class T, int most>
+__global__ void __launch_bounds__(32, MixedShape<T, most>::blocks)
+    cholesky_mixed_kernel(const __grid_constant__ Items<T> A, int above, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T* const shared = reinterpret_cast<T*>(aligned);
-  const Chunk<T> chunk(A, number);
-  using Turn = MixedTurn<most, MixedShape<T, most, by_rows>::warps>;
-  const Turn turn(chunk.inside && chunk.own_rows <= above, chunk.n, rank);
+  const unsigned place = blockIdx.y * gridDim.x + blockIdx.x, each = MixedShape<T, most>::early;
+  const bool early = blockIdx.y < each, by_rows = A.is_flipped;
+  const Chunk<T> chunk(A, index_t(gridDim.x - 1 - (early ? place / each : blockIdx.x)));
+  const MixedTurn<most> turn(chunk.inside && chunk.own_rows <= above, chunk.n,
+                             int(early ? place % each : blockIdx.y));
+  const auto together = [&]<int width>(std::integral_constant<int, width>) TF_INLINE_LAMBDA {
+    if (by_rows)
+      factor_together<T, width, true>(chunk, turn.lanes, shared, info, first, resets);
+    else
+      factor_together<T, width, false>(chunk, turn.lanes, shared, info, first, resets);
+  };
   if (turn.lanes != 0 && turn.alone) {
     const int from = __ffs(int(turn.lanes)) - 1;
     T *const scratch = shared, *const store = scratch + TilesShape<T, most>::scratch;
-    const Tile<T> a = chunk.template item<by_rows>(from);
+    const Tile<T> a = chunk.item(from, by_rows);
     const bool own = chunk.wants(from, info, resets);
-    const int failed = own ? factor_tiles<most, by_rows, false>(afresh(a), store, scratch, {}) : 0;
+    const int failed = own ? factor_tiles<most, false>(afresh(a), by_rows, store, scratch, {}) : 0;
     __syncwarp();  // everyone has read info
     if (threadIdx.x == 0) report(info, chunk.first + from, resets, first, own, failed);
   } else if (turn.lanes != 0 && turn.paired) {
-    if constexpr (Turn::in_pairs) factor_together<T, 16, by_rows>(chunk, turn.lanes, shared, info, first, resets);
+    if constexpr (MixedTurn<most>::in_pairs) together(std::integral_constant<int, 16>{});
   } else if (turn.lanes != 0) {
-    factor_together<T, 8, by_rows>(chunk, turn.lanes, shared, info, first, resets);
+    together(std::integral_constant<int, 8>{});
   }
-  return turn.more > 0;
-}
-/// Apart, so that the usual case holds no registers for it; in a loop all of it takes 10 to 20 % longer.
-template <class T, int most, bool by_rows>
-__device__ __noinline__ void take_one_more(const Items<T>& A, index_t number, int rank, int above, int* info,
-                                           index_t first, bool resets) {
-  __syncwarp();  // shared memory is free again
-  take_turn<T, most, by_rows>(A, number, rank, above, info, first, resets);
-}
-
-/// Items of order up to `above`, which is 8 * most at most, of a ragged batch. A chunk is work for up to 32 turns of
-/// one warp, see MixedTurn, grid (chunks, warps of a chunk). The first `early` of each chunk, its largest items, come
-/// first, chunk by chunk from the last one on as ItemTurn does it; then the next ones of all chunks, and so on: what is
-/// left at the end is small and fills the gaps.
-template <class T, int most, bool by_rows>
-__global__ void __launch_bounds__(32, MixedShape<T, most, by_rows>::blocks)
-    cholesky_mixed_kernel(const __grid_constant__ Items<T> A, int above, int* info, index_t first, bool resets) {
-  using Shape = MixedShape<T, most, by_rows>;
-  const auto take = [&](auto body, int further) TF_INLINE_LAMBDA {
-    const unsigned place = blockIdx.y * gridDim.x + blockIdx.x, each = Shape::early;
-    const bool early = blockIdx.y < each;
-    return body(A, index_t(gridDim.x - 1 - (early ? place / each : blockIdx.x)),
-                int(early ? place % each : blockIdx.y) + further, above, info, first, resets);
-  };
-  const bool more = take(take_turn<T, most, by_rows>, 0);
-  if constexpr (Shape::warps < Chunk<T>::size)
-    if (more) take(take_one_more<T, most, by_rows>, Shape::warps);
   if (blockIdx.x == 0 && blockIdx.y == 0) wait_for_launch_before();
 }
 
 // ---- from the left, a block column in registers ----
 
-/// What a launch takes: the part of a list that is its rung's, by tickets; or, without a list, all items, or those for
-/// which in_pairs is what the shape says.
+/// Work source: a ticketed slice of the size-sorted list, or, without a list, all items.
 struct LeftWork {
   const int* order = nullptr;  // of ItemList; null: there is no list
   const int* bounds = nullptr;
   int* next = nullptr;  // these two from the rung on
-  bool apart = false;
 };
-/// Which shapes have a kernel of their own for upper triangles, Across. H200, 2026-11-16, upper over lower at odd
-/// orders without it and with it: single at 127 1.06 and 1.01, 201 1.09 and 0.97, 255 1.10 and 0.98, 301 1.11 and 0.99,
-/// 383 1.12 and 1.00, 511 1.16 and 1.03, 639 1.09 and 1.01; double at 201 1.07 and 1.03, 223 1.09 and 1.02, 255 1.06
-/// and 0.96, 301 1.04 and 0.99, 383 1.11 and 1.03; complex double at 161 1.10 and 1.04, 255 1.09 and 1.05, 319 1.09 and
-/// 1.04, complex single 1.06 and 1.02, 1.05 and 1.03, 1.04 and 1.03. Doubles of which nothing is kept do without: at
-/// 511 1.02, and 1.08 and more with it.
-template <class T, class Shape>
-inline constexpr bool pays_across =
-    !Shape::in_panels && (std::is_same_v<T, float> || (std::is_same_v<T, double> && Shape::kept) || is_complex<T>);
-/// Which have another one for those that are in_pairs. Upper over lower with the one above and with this one: single at
-/// 128 1.05 and 1.00, 512 1.06 and 0.98; double at 200 1.02 and 1.01, 256 0.96 and 0.94, 300 1.04 and 1.01, 336 0.98
-/// and 0.93, 384 1.00 and 0.93. But single at 200 1.00 and 1.02, 256 1.04 and 1.00, 300 1.01 and 1.02, 384 1.03
-/// and 1.03, 640 1.01 and 0.98: these do without.
-template <class T, class Shape>
-inline constexpr bool pays_in_pairs = [] {
-  using Single = LeftShapes<float>;
-  if (std::is_same_v<T, float>) return std::is_same_v<Shape, Single::Up128> || std::is_same_v<Shape, Single::Up512>;
-  return std::is_same_v<T, double> && pays_across<T, Shape>;
-}();
 
 template <class T, class Shape>
 __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
@@ -250,13 +197,6 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     b = listed ? drawn[turn] : b - int(gridDim.x);
   };
   if (listed) let_next_start(), draw();
-  constexpr bool may_be_apart = Shape::kept && (Shape::aligned || Shape::across);
-  if (may_be_apart && !Shape::aligned && work.apart) {  // mostly there is nothing left to do
-    bool some = false;
-    for (int i = b - int(threadIdx.x * gridDim.x); i >= 0; i -= int(blockDim.x * gridDim.x))
-      some |= !in_pairs(A.item(i));
-    if (!__syncthreads_or(some)) return;
-  }
   while (b >= 0) {
     bool own;
     Tile<T> a;
@@ -266,11 +206,10 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     } else {
       own = wanted(A, b, info, resets);
       if (own) a = A.item(b);
-      if (may_be_apart && work.apart) own = own && in_pairs(a) == Shape::aligned;
     }
-    const int failed = own ? factor_by_block<T, Shape>(a) : -1, last = b;
+    const int failed = own ? factor_by_block<T, Shape>(a) : 0, last = b;
     draw();
-    if (threadIdx.x == 0 && (failed >= 0 || !work.apart)) report(info, last, resets, first, failed >= 0, failed);
+    if (threadIdx.x == 0) report(info, last, resets, first, own, failed);
   }
   if (listed && blockIdx.x == 0) wait_for_launch_before();
 }
@@ -333,88 +272,27 @@ struct ListedShapes<Complex<R>> {
   using type = ShapeList<typename S::Beyond, P, UpTo<P, 128>, UpTo<P, 112>>;
 };
 
-/// Whether the host knows that all items are in_pairs.
-template <class T>
-bool all_in_pairs(const Items<T>& A) {
-  return !A.pointers && A.count > 0 && A.stride % 2 == 0 && in_pairs(A.item(0));
-}
-
-/// Calls f with the type of the shape that takes any item of order up to n of these triangles.
-template <class T, class Shape, class F>
-void with_left(bool upper, index_t n, F f) {
-  if constexpr (Shape::in_panels && sizeof(T) == 8)
-    if (upper && little_cache(Shape::blocks, Shape::bytes_of(n))) return f(std::type_identity<PastCache<Shape>>{});
-  if constexpr (pays_across<T, Shape>)
-    if (upper) return f(std::type_identity<Across<T, Shape>>{});
-  f(std::type_identity<Shape>{});
-}
-
 /// Launches one rung for all items; ragged ones are too large for a warp, or several to one.
 template <class T>
-void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A, int* info, index_t first,
-                 bool resets) {
+void launch_rung(void* stream, Rung rung, const Items<T>& A, int* info, index_t first, bool resets) {
   const auto go = [&](auto kernel, const auto& items, dim3 grid, int threads, SharedMemory shared, auto... more) {
     launch(stream, kernel, grid, unsigned(threads), shared, items, more..., info, first, resets);
   };
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
-    using Shape = SmallShape<T, width, false>;
-    const auto upper = [&]<Turned way>(std::integral_constant<Turned, way>) {
-      go(cholesky_small_kernel<T, width, false, true, way>, EqualItems<T>(A),
-         grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads, SmallShape<T, width, true>::bytes);
+    const auto with = [&]<bool by_rows>(std::bool_constant<by_rows>) {
+      using Shape = SmallShape<T, width, by_rows>;
+      go(cholesky_small_kernel<T, width, by_rows>, EqualItems<T>(A), grid_of_all(ceil_div(A.count, Shape::items)),
+         Shape::threads, Shape::bytes);
     };
-    const Turned way = A.is_flipped && !A.ragged() ? turned<T, width>(A.ld) : usually_turned<width>;
-    if constexpr (width <= 8 && sizeof(T) == 16)
-      if (way == Turned::Never) return upper(std::integral_constant<Turned, Turned::Never>{});
-    if constexpr (width == 8)
-      if (way == Turned::Written) return upper(std::integral_constant<Turned, Turned::Written>{});
-    const auto with = [&]<bool ragged>(std::bool_constant<ragged>) {
-      go(A.is_flipped ? cholesky_small_kernel<T, width, ragged, true> : cholesky_small_kernel<T, width, ragged, false>,
-         SmallItems<T, ragged>(A), grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads,
-         A.is_flipped ? SmallShape<T, width, true>::bytes : Shape::bytes);
-    };
-    A.ragged() ? with(std::true_type{}) : with(std::false_type{});
+    A.is_flipped ? with(std::true_type{}) : with(std::false_type{});
   };
   const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
-    using Shape = TilesShape<T, most>;
-    const int n = int(min(A.rows, index_t(8 * most)));
-    const std::size_t bytes = Shape::entries(n) * sizeof(T);
-    // Large triangles whose diagonal goes back by one entry within 64 bytes from each row to the next lose by pairs.
-    // H200, by pairs and by entries: upper 109 and 102, lower 103 and 99 us at order 54 in double, 141 and 137, 131 and
-    // 132 at 62; upper 100 and 93 at 62 in single.
-    [[maybe_unused]] const bool backward = A.rows > 48 && (A.ld + 2) % index_t(64 / sizeof(T)) == 0;
-    if constexpr (!is_complex<T>)
-      if (A.is_flipped && !backward && all_in_pairs(A)) {
-        go(cholesky_tiles_kernel<T, most, true, true>, EqualItems<T>(A), grid_for(A.count), 32, bytes);
-        return;
-      }
-    // In double up to 32 rows that takes 1 to 3 % more, in single 1 to 6 % at all orders.
-    if constexpr (std::is_same_v<T, double> && most > 4)
-      if (!A.is_flipped && !backward && A.rows % 2 == 0 && all_in_pairs(A.flipped())) {
-        go(cholesky_tiles_kernel<T, most, false, true>, EqualItems<T>(A), grid_for(A.count), 32,
-           Shape::template entries<ColumnStore<T>>(n) * sizeof(T));
-        return;
-      }
-    const auto kernel = A.is_flipped ? cholesky_tiles_kernel<T, most, true> : cholesky_tiles_kernel<T, most, false>;
-    go(kernel, EqualItems<T>(A), grid_for(A.count), 32, tiles_memory<T, most>(bytes));
+    const std::size_t bytes = TilesShape<T, most>::entries(int(min(A.rows, index_t(8 * most)))) * sizeof(T);
+    go(cholesky_tiles_kernel<T, most>, EqualItems<T>(A), grid_for(A.count), 32, tiles_memory<T, most>(bytes),
+       A.is_flipped);
   };
   const auto left = [&]<class Shape>(Shape) {
-    LeftWork work;
-    index_t blocks = A.count;
-    const auto with = [&]<class Chosen>(std::type_identity<Chosen>) {
-      go(cholesky_left_kernel<T, Chosen>, A, grid_for(blocks), Chosen::threads, Chosen::bytes_of(A.rows), work);
-    };
-    if constexpr (pays_in_pairs<T, Shape>) {
-      const bool all = all_in_pairs(A);
-      work.apart = A.is_flipped && A.pointers && !A.ragged() && A.ld % 2 == 0;
-      if (all || work.apart) with(std::type_identity<InPairs<T, Shape>>{});
-      if (all) return;
-      // An odd number, since it may be every other item that is left.
-      if (work.apart) blocks = (min(blocks, index_t(multiprocessors) * Shape::blocks) - 1) | 1;
-    }
-    if (InTwo<Shape>::pays(A.rows, A.count, multiprocessors))
-      with_left<T, typename InTwo<Shape>::type>(A.is_flipped, A.rows, with);
-    else
-      with_left<T, Shape>(A.is_flipped, A.rows, with);
+    go(cholesky_left_kernel<T, Shape>, A, grid_for(A.count), Shape::threads, Shape::bytes_of(A.rows), LeftWork{});
   };
   using std::integral_constant;
   switch (rung) {
@@ -460,11 +338,8 @@ void launch_rung(void* stream, int multiprocessors, Rung rung, const Items<T>& A
 template <class T, class Go>
 void with_mixed(const Items<T>& A, Go go) {
   const auto with = [&]<int most>(std::integral_constant<int, most>) {
-    const auto kernel = A.is_flipped ? cholesky_mixed_kernel<T, most, true> : cholesky_mixed_kernel<T, most, false>;
-    const int n = int(min(A.rows, index_t(8 * most)));
-    const std::size_t bytes =
-        sizeof(T) * (A.is_flipped ? MixedShape<T, most, true>::entries(n) : MixedShape<T, most, false>::entries(n));
-    go(kernel, dim3(unsigned(ceil_div(A.count, Chunk<T>::size)), MixedShape<T, most, false>::warps), bytes);
+    const std::size_t bytes = sizeof(T) * MixedShape<T, most>::entries(int(min(A.rows, index_t(8 * most))));
+    go(cholesky_mixed_kernel<T, most>, dim3(unsigned(ceil_div(A.count, Chunk<T>::size)), Chunk<T>::size), bytes);
   };
   if (A.rows <= 32)
     with(std::integral_constant<int, 4>{});
@@ -540,17 +415,10 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
     if (most[r] > most[r + 1]) {
       work[r] = {list.order, list.bounds + r, list.next + r};
       const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
-      with_left<T, typename KernelOf<Shape>::type>(
-          A.is_flipped, most[r], [&]<class Chosen>(std::type_identity<Chosen>) {
-            const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, Chosen>);
-            const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
-            step[steps++] = {k,
-                             {grid, 1},
-                             Chosen::threads,
-                             Chosen::bytes_of(most[r]),
-                             overlaps,
-                             {&A, &work[r], &info, &first, &resets}};
-          });
+      const auto k = reinterpret_cast<const void*>(cholesky_left_kernel<T, typename KernelOf<Shape>::type>);
+      const bool overlaps = granted(k).overlaps && steps > 1;  // the list must be complete
+      step[steps++] = {
+          k, {grid, 1}, Shape::threads, Shape::bytes_of(most[r]), overlaps, {&A, &work[r], &info, &first, &resets}};
     }
     ++r;
   };
@@ -580,14 +448,14 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
     return "persistent";
   }
   const Rung rung = rung_of<T>(A.rows, tuning);
-  if (A.ragged() && (rung == Rung::Resident64 || rung == Rung::Resident32)) {
+  if (A.ragged() && rung >= Rung::Resident64) {
     with_mixed(A, [&](auto kernel, dim3 grid, std::size_t bytes) {
-      const SharedMemory shared = A.is_flipped ? SharedMemory(bytes) : tiles_memory<T, 8>(bytes);
+      const SharedMemory shared = tiles_memory<T, 8>(bytes);
       launch(stream, kernel, grid, 32, shared, A, std::numeric_limits<int>::max(), info, first, resets);
     });
     return "mixed";
   }
-  launch_rung(stream, multiprocessors, rung, A, info, first, resets);
+  launch_rung(stream, rung, A, info, first, resets);
   return names[int(rung)];
 }
 

@@ -11,13 +11,15 @@ namespace trifactor::cuda {
 
 template <class T, int strips>
 struct SolveShape {
-  using Kept = typename Resident<T, strips, 1>::Kept;
-  static constexpr int corner = Kept::size, inverses = corner + Resident<T, strips, 1>::corner;  // where they begin
+  static constexpr int most = 16 * strips;  // the largest order
+  using Kept = KeptFactor<T, most>;
+  static constexpr int inverses = Kept::size;  // where they begin
   static constexpr int entries = inverses + 2 * strips * Corner<T>::size;
+  static constexpr int registers = sizeof(T) == 4 ? 128 : sizeof(T) > 8 || most > 32 ? 255 : 168;  // of a thread
+  static constexpr int blocks = 65536 / (32 * registers);  // on a multiprocessor
 };
 
-/// L, of which the lower triangle of order n is given, into `kept`, and the inverses of its diagonal blocks into V: as
-/// factor_resident leaves them.
+/// L, of which the lower triangle of order n is given, into `kept`, and the inverses of its diagonal blocks into V.
 template <class T, int strips>
 __device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> kept, T* V) {
   const int n = int(L.rows);
@@ -119,26 +121,17 @@ __device__ constexpr bool fits(const EqualItems<T>&, const EqualItems<T>&, index
   return true;
 }
 
-/// With `factors`, A is factored first and info decided; without, A is a factor and items whose info is not 0 are
-/// skipped.
-template <class T, int strips, bool factors>
-__global__ void __launch_bounds__(32, Resident<T, strips, 1>::blocks)
-    cholesky_solve_kernel(Items<T> A, bool flipped, Items<T> B, std::conditional_t<factors, int*, const int*> info) {
+/// Items whose info is not 0 are skipped.
+template <class T, int strips>
+__global__ void __launch_bounds__(32, SolveShape<T, strips>::blocks)
+    cholesky_solve_kernel(Items<const T> L, bool flipped, Items<T> B, const int* info) {
   using Shape = SolveShape<T, strips>;
   extern __shared__ __align__(16) unsigned char raw[];
   T *const shared = reinterpret_cast<T*>(raw), *const V = shared + Shape::inverses;
   const typename Shape::Kept kept{shared};
   for (index_t b = blockIdx.x; b < B.count; b += gridDim.x) {
-    const Tile<T> a = A.item(b);
-    if constexpr (factors) {
-      int failed = -1;
-      if (fits(A, B, b))
-        failed = factor_resident<T, strips, 1>(afresh(a), kept, shared + Shape::corner, V, Corner<T>::size);
-      __syncwarp();  // the factor is complete
-      if (failed == 0) solve_kept<T, strips>(kept, V, flipped, B.item(b));
-      if (threadIdx.x == 0) info[b] = failed;
-    } else if (!info || info[b] == 0) {
-      load_factor<T, strips>(a, kept, V);
+    if (!info || info[b] == 0) {
+      load_factor<T, strips>(L.item(b), kept, V);
       __syncwarp();  // the inverses are there
       solve_kept<T, strips>(kept, V, flipped, B.item(b));
     }
@@ -147,9 +140,9 @@ __global__ void __launch_bounds__(32, Resident<T, strips, 1>::blocks)
 }
 
 /// Factors, and solves for one right-hand side at most.
-template <class T, int most, bool ragged, bool by_rows>
+template <class T, int most, bool ragged>
 __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
-    cholesky_solve_tiles_kernel(SmallItems<T, ragged> A, SmallItems<T, ragged> B, int* info) {
+    cholesky_solve_tiles_kernel(SmallItems<T, ragged> A, bool by_rows, SmallItems<T, ragged> B, int* info) {
   using Shape = TilesShape<T, most>;
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const rhs = scratch + Shape::scratch;
@@ -160,7 +153,7 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
     const index_t b = B.count - 1 - at;  // as ItemTurn
     int failed = -1;
     if (fits(A, B, b)) {
-      const Tile<T> a = item_if<by_rows>(true, A, b), x = item_if<false>(true, B, b);
+      const Tile<T> a = item_if(true, by_rows, A, b), x = item_if(true, false, B, b);
       const bool some = x.cols > 0;
       const int n = int(a.rows);
       // Where A is seen flipped, conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
@@ -169,12 +162,12 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
         const int row = lane + 32 * i;
         const bool inside = some && row < n;
         const T* const from = x.data + (inside ? row * x.row_stride : 0);
-        if constexpr (is_complex<T> && by_rows)
+        if (is_complex<T> && by_rows)
           rhs[row] = inside ? conj(*from) : T(0);
         else  // together with the first panel
           copy_async<int(sizeof(T))>(shared_address(rhs + row), from, inside ? int(sizeof(T)) : 0);
       }
-      failed = factor_tiles<most, by_rows, true>(afresh(a), store, scratch, right);
+      failed = factor_tiles<most, true>(afresh(a), by_rows, store, scratch, right);
       if (failed == 0 && some) {
         T v[most / 4];
         right.backward(n, store, v);
@@ -192,16 +185,16 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
 }
 
 /// Factors and solves for one right-hand side at most, several items to a warp.
-template <class T, int width, bool ragged, bool by_rows>
+template <class T, int width, bool by_rows>
 __global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShape<T, width, true>::solve_blocks)
-    cholesky_solve_small_kernel(SmallItems<T, ragged> A, SmallItems<T, ragged> B, int* info) {
+    cholesky_solve_small_kernel(EqualItems<T> A, EqualItems<T> B, int* info) {
   using Shape = SmallShape<T, width, true>;
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width), row = int(threadIdx.x % width);
   T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
   const index_t b = index_t(blockIdx.x) * Shape::items + group;
-  const bool own = b < B.count && fits(A, B, b);
-  const Tile<T> a = item_if<by_rows>(own, A, b), x = item_if<false>(own, B, b);
+  const bool own = b < B.count;
+  const Tile<T> a = item_if(own, by_rows, A, b), x = item_if(own, false, B, b);
   const int n = int(a.rows);
   // A is seen flipped: conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
   const bool some = row < n && x.cols > 0;
@@ -224,67 +217,48 @@ __global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShap
   if (b < B.count && row == 0) info[b] = own ? result.failed : -1;
 }
 
-/// For one right-hand side at most.
 template <class T>
-void launch_factor_and_solve_one(void* stream, const Items<T>& A, bool flipped, const Items<T>& B, int* info) {
-  const auto small = [&]<int width, bool ragged>(std::integral_constant<int, width>, std::bool_constant<ragged>) {
+void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info) {
+  const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = SmallShape<T, width, true>;
-    const auto kernel = flipped ? cholesky_solve_small_kernel<T, width, ragged, true>
-                                : cholesky_solve_small_kernel<T, width, ragged, false>;
+    const auto kernel =
+        flipped ? cholesky_solve_small_kernel<T, width, true> : cholesky_solve_small_kernel<T, width, false>;
     launch(stream, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes,
-           SmallItems<T, ragged>(A), SmallItems<T, ragged>(B), info);
+           EqualItems<T>(A), EqualItems<T>(B), info);
   };
-  const auto tiles = [&]<int most, bool ragged>(std::integral_constant<int, most>, std::bool_constant<ragged>) {
+  const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
     using Shape = TilesShape<T, most>;
-    const auto kernel = flipped ? cholesky_solve_tiles_kernel<T, most, ragged, true>
-                                : cholesky_solve_tiles_kernel<T, most, ragged, false>;
     const std::size_t bytes = std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T);
-    launch(stream, kernel, grid_for(B.count), 32, tiles_memory<T, most>(bytes), SmallItems<T, ragged>(A),
-           SmallItems<T, ragged>(B), info);
+    const auto with = [&]<bool ragged>(std::bool_constant<ragged>) {
+      launch(stream, cholesky_solve_tiles_kernel<T, most, ragged>, grid_for(B.count), 32, tiles_memory<T, most>(bytes),
+             SmallItems<T, ragged>(A), flipped, SmallItems<T, ragged>(B), info);
+    };
+    A.ragged() || B.ragged() ? with(std::true_type{}) : with(std::false_type{});
   };
-  const auto go = [&](auto ragged) {
-    using std::integral_constant;
-    if (A.rows <= 4)
-      small(integral_constant<int, 4>{}, ragged);
-    else if (A.rows <= 8)
-      small(integral_constant<int, 8>{}, ragged);
-    else if (A.rows <= 16)
-      small(integral_constant<int, 16>{}, ragged);
-    else if (A.rows <= 32)
-      tiles(integral_constant<int, 4>{}, ragged);
-    else
-      tiles(integral_constant<int, 8>{}, ragged);
-  };
-  A.ragged() || B.ragged() ? go(std::true_type{}) : go(std::false_type{});
+  using std::integral_constant;
+  const index_t n = A.ragged() || B.ragged() ? max(A.rows, index_t(17)) : A.rows;  // ragged items have a warp each
+  if (n <= 4)
+    small(integral_constant<int, 4>{});
+  else if (n <= 8)
+    small(integral_constant<int, 8>{});
+  else if (n <= 16)
+    small(integral_constant<int, 16>{});
+  else if (n <= 32)
+    tiles(integral_constant<int, 4>{});
+  else
+    tiles(integral_constant<int, 8>{});
 }
 
-template <class T, bool factors, class Info>
-void launch_solve_items(void* stream, const Items<T>& A, bool flipped, const Items<T>& B, Info* info) {
+template <class T>
+void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info) {
   const auto go = [&]<int strips>(std::integral_constant<int, strips>) {
-    launch(stream, cholesky_solve_kernel<T, strips, factors>, grid_for(B.count), 32,
-           SolveShape<T, strips>::entries * sizeof(T), A, flipped, B, info);
+    launch(stream, cholesky_solve_kernel<T, strips>, grid_for(X.count), 32, SolveShape<T, strips>::entries * sizeof(T),
+           L, flipped, X, info);
   };
-  if (A.rows <= 32)
+  if (L.rows <= 32)
     go(std::integral_constant<int, 2>{});
   else
     go(std::integral_constant<int, 4>{});
-}
-template <class T>
-void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info) {
-  if (B.cols <= 1)
-    launch_factor_and_solve_one(stream, A, flipped, B, info);
-  else
-    launch_solve_items<T, true>(stream, A, flipped, B, info);
-}
-template <class T>
-void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info) {
-  Items<T> A;  // which is not written
-  static_assert(sizeof(A) == sizeof(L));
-  A.base = const_cast<T*>(L.base), A.pointers = const_cast<T* const*>(L.pointers);
-  A.item_rows = L.item_rows, A.item_cols = L.item_cols, A.item_ld = L.item_ld, A.stride = L.stride, A.ld = L.ld;
-  A.stored_rows = L.stored_rows, A.stored_cols = L.stored_cols, A.count = L.count;
-  A.row0 = L.row0, A.col0 = L.col0, A.rows = L.rows, A.cols = L.cols, A.is_flipped = L.is_flipped;
-  launch_solve_items<T, false>(stream, A, flipped, X, info);
 }
 
 }  // namespace trifactor::cuda

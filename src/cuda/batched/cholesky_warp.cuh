@@ -9,10 +9,10 @@ namespace trifactor::cuda {
 
 /// The rows of panel p of a matrix of order n that a lane has: lane, and 32 below where there are two. Those beyond the
 /// last are copies of the last of the tiles.
-template <class Store, class T, int each>
+template <class T, int each>
 struct PanelRows {
   T* tile[each];
-  int i[each], r[each];  // row of tiles, row of the tile
+  int r[each];     // row of the tile
   bool own[each];        // not a copy
   bool inside;           // the first of them is a row of the matrix
   __device__ __forceinline__ PanelRows(T* store, int n, int p) {
@@ -23,18 +23,19 @@ struct PanelRows {
       own[e] = row <= most;
       // A lane's row of a tile is always the same if those beyond the last are copies of eight rows, not of one. That
       // takes 2 to 4 % less in single; in double up to 2 % more, and in complex double 4 % at order 64.
+      int i;  // row of tiles
       if constexpr (sizeof(T) == 4 && each > 1)
-        i[e] = min(int(unsigned(row) / 8), int(unsigned(most) / 8)), r[e] = int(unsigned(lane) % 8);
+        i = min(int(unsigned(row) / 8), int(unsigned(most) / 8)), r[e] = int(unsigned(lane) % 8);
       else
-        i[e] = copied / 8, r[e] = copied % 8;
-      tile[e] = store + Store::tile(i[e], p);
+        i = copied / 8, r[e] = copied % 8;
+      tile[e] = store + TileStore<T>::tile(i, p);
     }
     inside = lane >= 8 || 8 * p + lane < n;
   }
   template <int all>
   __device__ __forceinline__ void read(T (&a)[all][8]) const {
 #pragma unroll
-    for (int e = 0; e < each; ++e) read_row<Store>(tile[e], r[e], i[e], a[e]);
+    for (int e = 0; e < each; ++e) read_row<TileStore<T>>(tile[e], r[e], a[e]);
     if (!inside)  // the identity goes on below
 #pragma unroll
       for (int c = 0; c < 8; ++c) a[0][c] = T(c == r[0] ? 1 : 0);
@@ -43,7 +44,7 @@ struct PanelRows {
   __device__ __forceinline__ void write(const T (&a)[all][8]) const {
 #pragma unroll
     for (int e = 0; e < each; ++e)
-      if (own[e]) write_row<Store>(tile[e], r[e], i[e], a[e]);
+      if (own[e]) write_row<TileStore<T>>(tile[e], r[e], a[e]);
   }
 };
 
@@ -107,9 +108,9 @@ struct RightSide {
 };
 
 /// Apart, so that its registers are not held in the usual case. Returns 0, or the failed column + 1.
-template <class Store, int most, int each, bool solves, class T>
+template <int most, int each, bool solves, class T>
 __device__ __noinline__ int factor_panel_carefully(T* store, int n, int p, T* scratch, RightSide<T, most> right) {
-  const PanelRows<Store, T, each> rows(store, n, p);
+  const PanelRows<T, each> rows(store, n, p);
   T a[each][8], b[each];
   Real<T> scale;
   rows.read(a);
@@ -182,52 +183,43 @@ struct TilePair {
   }
 };
 
-/// Brings panel p up to date: L_ip := A_ip - sum over k < p of L_ik L_pk^H, for the rows of tiles i = p .. used - 1,
-/// two at a time. part, place: where a lane meets the first tile. Without a branch, so that loads and products
-/// overlap. write(v, k) is called with the lane's part of each L_pk, which nobody changes any more.
-template <class Store, int pairs, class T, class Write>
-__device__ __forceinline__ void update_panel(T* part, const PartPlace<Store, T>& place, int p, int used, Write write) {
-  const int second = place.second;
+/// Updates panel p: L_ip := A_ip - sum over k < p of L_ik L_pk^H, for the rows of tiles i = p .. used - 1, two at a
+/// time. part: the lane's part of the first tile. Without a branch, so that loads and products overlap.
+template <int pairs, class T>
+__device__ __forceinline__ void update_panel(T* part, int p, int used) {
+  using Store = TileStore<T>;
   T* row[2 * pairs];  // of tiles; where the last is missing, the one before
 #pragma unroll
-  for (int e = 0; e < 2 * pairs; ++e) {
-    const int i = e + 1 < 2 * pairs ? p + e : min(p + e, used - 1);
-    row[e] = part + Store::tile(i, 0) + place.in_row(i);
-  }
+  for (int e = 0; e < 2 * pairs; ++e) row[e] = part + Store::tile(e + 1 < 2 * pairs ? p + e : min(p + e, used - 1), 0);
   TilePair<T> c[pairs];
   TilePart<T> next[2 * pairs];
 #pragma unroll
   for (int j = 0; j < pairs; ++j)
-    c[j].start(load_part<Store>(row[2 * j] + Store::pitch * p, second),
-               load_part<Store>(row[2 * j + 1] + Store::pitch * p, second));
+    c[j].start(load_part(row[2 * j] + Store::pitch * p), load_part(row[2 * j + 1] + Store::pitch * p));
 #pragma unroll
-  for (int i = 0; i < 2 * pairs; ++i) next[i] = load_part<Store>(row[i], second);
+  for (int i = 0; i < 2 * pairs; ++i) next[i] = load_part(row[i]);
   constexpr int unrolled = std::is_same_v<T, double> ? 2 : 1;
 #pragma unroll unrolled
   for (int k = 1; k <= p; ++k) {
     TilePart<T> now[2 * pairs];
 #pragma unroll
-    for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part<Store>(row[i] + Store::pitch * k, second);
-    write(now[0], k - 1);
+    for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part(row[i] + Store::pitch * k);
     TileOperand<T> b(now[0]);
-    if constexpr (std::is_same_v<T, float> && tensor<T>)  // not to be computed anew for each pair
+    if constexpr (std::is_same_v<T, float> && tensor<T>)  // optimization barrier: not recomputed for each pair
       asm("" : "+r"(b.high[0]), "+r"(b.high[1]), "+r"(b.low[0]), "+r"(b.low[1]));
 #pragma unroll
     for (int j = 0; j < pairs; ++j) c[j].subtract(TileOperand<T>(now[2 * j]), TileOperand<T>(now[2 * j + 1]), b);
   }
 #pragma unroll
   for (int i = 0; i < 2 * pairs; ++i)
-    store_part<Store>(row[i] + Store::pitch * p, second, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
+    store_part(row[i] + Store::pitch * p, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
 }
 
 /// Shared memory and registers of factor_tiles with `most` rows of tiles.
 template <class T, int most>
 struct TilesShape {
   static constexpr int scratch = ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
-  template <class Store = TileStore<T>>
-  static constexpr int entries(int n) {
-    return scratch + Store::size(n);
-  }
+  static constexpr int entries(int n) { return scratch + TileStore<T>::size(n); }
   static constexpr int right = ceil_div(RightSide<T, most>::size, 32) * 32;  // entries, for a right-hand side
   // On a multiprocessor, as many as were fastest.
   static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 12 : 20) : 8;
@@ -239,50 +231,26 @@ SharedMemory tiles_memory(std::size_t bytes) {
   return std::is_same_v<T, double> ? beside_cache(TilesShape<T, most>::blocks, bytes) : SharedMemory(bytes);
 }
 
-/// Factors A from the left by panels of eight columns. Returns 0 or the failed column + 1. By one warp; `most` rows of
-/// tiles. scratch: ColumnScratch<T, 8>::size entries. With `solves`, what RightSide::backward wants is left.
-template <int most, bool by_rows, bool solves, bool pairs = false, class T>
-__device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scratch, RightSide<T, most> right) {
-  using Store = TileLayout<T, most, by_rows, pairs>;
-  constexpr bool writes_parts = std::is_same_v<Store, PairStore<T>>;
+/// Factors A from the left by panels of eight columns, by one warp; `most` rows of tiles. Returns 0 or the failed
+/// column + 1. by_rows: rows are contiguous, not columns. scratch: ColumnScratch<T, 8>::size entries. With `solves`,
+/// leaves what RightSide::backward wants.
+template <int most, bool solves, class T>
+__device__ __forceinline__ int factor_tiles(const Tile<T>& A, bool by_rows, T* store, T* scratch,
+                                            RightSide<T, most> right) {
   const int lane = int(threadIdx.x % 32), n = int(A.rows), used = (n + 7) / 8;
-  // Above 32, rows of tiles are written as soon as they are complete, and two tiles go together: 0.141 against 0.146 ms
-  // at order 64 in double, 0.092 against 0.097 in single; but 0.040 against 0.038 at order 32 in double.
-  constexpr bool two_tiles = by_rows && !pairs && most > 4;
-  if constexpr (pairs && !by_rows)
-    copy_columns<most>(A, store);
-  else if constexpr (pairs)
-    copy_pairs<Store, most>(A, store);
-  else if constexpr (two_tiles)
-    copy_rows<most>(A, store);
+  if (by_rows)
+    copy_triangle<true, most>(A, store);
   else
-    copy_triangle<by_rows, most>(A, store);
-  const PartPlace<Store, T> place;
-  T* const part = store + place.first;
-  const index_t ld = by_rows ? A.row_stride : A.col_stride;
-  // Where the lane writes: its entry of the first column of a panel, or of the first row of a row of tiles.
-  T* out = two_tiles ? RowWalk<T>().entry(A) : A.data + lane;
+    copy_triangle<false, most>(A, store);
+  T* const part = store + part_place<T>();
+  const index_t ld = A.col_stride;
+  T* out = A.data + lane;  // where columns are contiguous: the lane's entry of the first column of a panel
   int failed = 0;
   const auto step = [&](auto constant, int p) TF_INLINE_LAMBDA {
     constexpr int each = decltype(constant)::value;
     if (p > 0) {
-      [[maybe_unused]] T* to = nullptr;  // where the lane's part of row p of tiles goes
-      [[maybe_unused]] bool inside = false;
-      if constexpr (writes_parts) {
-        const Tile<T> written = afresh(A);
-        to = written.data + (8 * p + place.row) * written.row_stride + place.col, inside = 8 * p + place.row < n;
-      }
-      const auto write = [&](const TilePart<T>& x, int k) TF_INLINE_LAMBDA {
-        if constexpr (writes_parts) {
-          const bool turned = place.turned;
-          const EntryVector<T, 2> v{{turned ? x.v[1] : x.v[0], turned ? x.v[0] : x.v[1]}};
-          if (inside) *reinterpret_cast<EntryVector<T, 2>*>(to + 8 * k) = v;
-        }
-      };
-      const auto update = [&](auto constant) TF_INLINE_LAMBDA {
-        update_panel<Store, decltype(constant)::value>(part, place, p, used, write);
-      };
       using std::integral_constant;
+      const auto update = [&](auto pairs) TF_INLINE_LAMBDA { update_panel<decltype(pairs)::value>(part, p, used); };
       const int left = (used - p + 1) / 2;  // pairs of tiles
       if constexpr (each == 2)
         left == 4 ? update(integral_constant<int, 4>{}) : update(integral_constant<int, 3>{});
@@ -290,7 +258,7 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
         left == 2 ? update(integral_constant<int, 2>{}) : update(integral_constant<int, 1>{});
     }
     __syncwarp();  // the panel is up to date
-    const PanelRows<Store, T, each> rows(store, n, p);
+    const PanelRows<T, each> rows(store, n, p);
     T a[each][8], b[each];
     Real<T> scale;
     rows.read(a);
@@ -298,13 +266,13 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
     const Real<T> mine = factor_columns<false, solves>(a, lane, scratch, b, &scale);
     failed = 0;
     if (__any_sync(~0u, !middling(mine))) {
-      failed = factor_panel_carefully<Store, most, each, solves>(store, n, p, scratch, right);
-      if constexpr (!by_rows) rows.read(a);
+      failed = factor_panel_carefully<most, each, solves>(store, n, p, scratch, right);
+      rows.read(a);
     } else {
       rows.write(a);
       if constexpr (solves) right.write(p, b, scale);
     }
-    if constexpr (!by_rows) {
+    if (!by_rows) {
       T* at = afresh(Tile<T>{out, 0, 0, 1, ld}).data;
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
@@ -317,10 +285,6 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
       out += 8 * ld + 8;
     }
     __syncwarp();  // the panel is complete
-    if constexpr (two_tiles) {
-      write_row_of_tiles<most>(afresh(Tile<T>{out, 0, 0, 1, ld}).data, ld, n, store, p);
-      out += 8 * ld;
-    }
   };
   int p = 0;
   copy_wait<1>();
@@ -334,14 +298,9 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, T* store, T* scrat
     step(std::integral_constant<int, 1>{}, p);
   }
   copy_wait<0>();  // nothing is under way, even if the first panel failed
-  if constexpr (by_rows && !two_tiles) {
+  if (by_rows) {
     __syncwarp();  // all of it is visible
-    if constexpr (writes_parts)
-      write_diagonals<most>(afresh(A), store);
-    else if constexpr (std::is_same_v<T, double>)
-      write_each_row(afresh(A), store);
-    else
-      write_rows<most>(afresh(A), store);
+    write_rows<most>(afresh(A), store);
   }
   return failed ? 8 * (p - 1) + failed : 0;
 }

@@ -5,14 +5,11 @@
 
 namespace trifactor::cuda {
 
-/// Where a lane holds entries of a 16 x 8 tile: in rows g and g + 8, columns t and t + step. Rows are permuted as
-/// columns are, so that left and right operands are read alike. `pairs`: the two columns are neighbours.
-template <bool pairs = false>
+/// Where a lane holds entries of a 16 x 8 tile: in rows g and g + 8, columns t and t + 4. Rows are permuted as columns are,
+/// so that left and right operands are read alike.
 struct TilePlace {
-  static constexpr int step = pairs ? 1 : 4;
   int g, t;
-  __device__ TilePlace()
-      : g(pairs ? LanePlace().g : LanePlace().right_row()), t(int(threadIdx.x) % 4 * (pairs ? 2 : 1)) {
+  __device__ TilePlace() : g(LanePlace().right_row()), t(int(threadIdx.x) % 4) {
     asm volatile("" : "+r"(g), "+r"(t));  // what is computed from them is not worth a register for long
   }
 };
@@ -80,7 +77,7 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
     }
     __syncwarp();             // the panel is there
     if (k0 + width < edge) {  // the next one -= what is left of it
-      const TilePlace<> place;
+      const TilePlace place;
       const bool upper = k0 + width < 16;  // whether rows 0 .. 15 take part
       TensorEntries<T> c[2];
       T* const next = panel + (width + place.t) * pitch + place.g;

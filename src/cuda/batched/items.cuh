@@ -64,8 +64,7 @@ struct Chunk : StoredItem<T> {
         items(A),
         first(size * i),
         inside(first + int(threadIdx.x % size) < A.count) {}
-  template <bool by_rows>
-  __device__ __forceinline__ Tile<T> item(int lane) const {
+  __device__ __forceinline__ Tile<T> item(int lane, bool by_rows) const {
     T* const at = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(data), lane));
     const int rows = __shfl_sync(~0u, n, lane);
     const int stride = __shfl_sync(~0u, ld, lane);

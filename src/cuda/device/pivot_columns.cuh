@@ -53,11 +53,9 @@ __device__ __forceinline__ T from_lane(T x, int l) {
 /// With `solves`, b has the rows' entries of a right-hand side, a column more that is eliminated. In the diagonal block
 /// it becomes M^-1 b, where L = M D^(1/2) and the diagonal of M is 1. `own_scale` becomes 1 / L(row, row).
 /// With `kept`, what is below the diagonal of column c stays at scratch + c * step, unscaled.
-/// With `few`, the columns after those are left out where no more are `wanted`: they would be garbage.
-template <bool careful, bool solves = false, bool kept = false, int group = 32, int few = 0, class T, int width,
-          int each>
+template <bool careful, bool solves = false, bool kept = false, int group = 32, class T, int width, int each>
 __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, T* scratch, T* b = nullptr,
-                                                  Real<T>* own_scale = nullptr, int wanted = width) {
+                                                  Real<T>* own_scale = nullptr) {
   using R = Real<T>;
   using Scratch = ColumnScratch<T, width, kept>;
   constexpr int V = Scratch::vector;
@@ -135,12 +133,7 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
 #pragma unroll
       for (int q = c + 1; q < width; ++q) a[i][q] = minus_product(a[i][q], t[i], conj(before[q]));
   };
-  constexpr int first = few > 0 ? few : width;
-  for_constants<first>(eliminate);
-  if (first < width && wanted > first)
-    for_constants<width - first>([&](auto constant) TF_INLINE_LAMBDA {
-      eliminate(std::integral_constant<int, first + decltype(constant)::value>{});
-    });
+  for_constants<width>(eliminate);
   T* scales = scratch + Scratch::columns * Scratch::step;
   const R scale = careful ? reciprocal_sqrt(mine) : pivot_scale(mine);
   if (row < width) scales[row] = T(scale);
