@@ -11,18 +11,23 @@ mkdir -p "$work/only_f64/trifactor"
 sed -E -e 's/(TRIFACTOR_HAS_(F32|C32|C64)) .*/\1 0/' -e 's/(TRIFACTOR_HAS_F64) .*/\1 1/' \
   "$generated/trifactor/config.hpp" >"$work/only_f64/trifactor/config.hpp"
 
-# compile BODY: the body of a function that has a queue q, a matrix A, one that is const, C, and an array of ints.
+# The headers, compiled once.
+flags=(-std=c++20 -Wall -Wextra -Werror -I"$work/only_f64" -I"$include")
+printf '#include <trifactor/trifactor.hpp>\n#include <complex>\n' >"$work/headers.hpp"
+"$cxx" "${flags[@]}" -x c++-header "$work/headers.hpp" -o "$work/headers.hpp.gch"
+
+# compile BODY: the body of a function that has a queue q, a matrix A, one that is const, C, an array of ints, and buffers: x, b,
+# which is const, and i of ints.
 compile() {
   cat >"$work/case.cpp" <<CODE
-#include <trifactor/trifactor.hpp>
-#include <complex>
 using namespace trifactor;
-void f(Queue& q, Matrix<double>& A, const Matrix<double>& C, int* ints) {
-  (void)q, (void)A, (void)C, (void)ints;
+void f(Queue& q, Matrix<double>& A, const Matrix<double>& C, int* ints, Buffer<double>& x, const Buffer<double>& b,
+       Buffer<int>& i) {
+  (void)q, (void)A, (void)C, (void)ints, (void)x, (void)b, (void)i;
   $1
 }
 CODE
-  "$cxx" -std=c++20 -Wall -Wextra -Werror -I"$work/only_f64" -I"$include" -fsyntax-only "$work/case.cpp" >"$work/words" 2>&1
+  "$cxx" "${flags[@]}" -include "$work/headers.hpp" -fsyntax-only "$work/case.cpp" >"$work/words" 2>&1
 }
 # refused BODY WORDS: it does not compile, and the compiler says WORDS.
 refused() {
@@ -35,7 +40,26 @@ taken 'cholesky(q, Uplo::Lower, A.view(), ints); lu(q, A.view(), ints, ints);'
 taken 'cholesky_solve(q, Uplo::Lower, C.view(), A.view()); lu_solve(q, Op::None, C.view(), ints, A.view());'
 taken 'double d; cholesky_log_det(q, Uplo::Lower, C.view(), &d); lu_det(q, C.view(), ints, &d, &d);'
 taken 'cholesky(C).solve({1., 2.}); lu(C).solve({1., 2.}, Op::Transpose); cholesky(C).solve(A); lu(C).solve({1, 2});'
-taken 'Matrix<double> B = C.clone(); Buffer<int> b = Buffer<int>(3).clone();'
+taken 'Matrix<double> B = C.clone(); Buffer<int> k = Buffer<int>(3).clone();'
+taken 'cholesky(q, Uplo::Lower, A, i); cholesky_solve(q, Uplo::Lower, C, x, i); cholesky_factor_solve(q, Uplo::Lower, A, x, ints);'
+taken 'cholesky_solve(q, Uplo::Lower, A, A.view()); cholesky_solve(q, Uplo::Lower, A.view(), A); cholesky_inverse(q, Uplo::Lower, C, A);'
+taken 'lu(q, A, i, i); lu_solve(q, Op::None, C, std::as_const(i), x); double d; lu_det(q, C, i, &d, x); cholesky_log_det(q, Uplo::Upper, C, x);'
+taken 'cholesky(q, Uplo::Lower, strided(x, 2, 2, {.count = 3}), i); auto L = strided(b, 2, 2, {.count = 3, .stride = 0}); (void)L;'
+taken 'cholesky(C, {.uplo = Uplo::Upper, .tuning = "nb=128"}).solve(b); lu(C, {.device = Device::Host, .mode = Mode::Native});'
+taken 'Matrix<double> there(q, C); std::vector<double> v = b.to_host(); Buffer<double> back(q, v); Matrix<double> M = C.to_host();'
+refused 'cholesky(q, Uplo::Lower, C, i);' WritableBatch
+refused 'cholesky_solve(q, Uplo::Lower, A, b);' WritableBatch
+refused 'cholesky_inverse(q, Uplo::Lower, A, C);' WritableBatch
+refused 'lu(q, C, i, i);' WritableBatch
+refused 'lu_solve(q, Op::None, A, i, C);' WritableBatch
+refused 'cholesky(q, Uplo::Lower, strided(b, 2, 2, {.count = 3}), i);' WritableBatch
+refused 'cholesky_factor_solve(q, Uplo::Lower, A, b, i);' 'MatrixView<double>'
+refused 'cholesky(q, Uplo::Lower, A, std::as_const(i));' 'ArrayView<int>'
+refused 'cholesky(q, Uplo::Lower, A, x);' 'ArrayView<int>'
+refused 'cholesky(q, Uplo::Lower, A, i, {.uplo = Uplo::Upper});' uplo
+refused 'cholesky(C, {.options = {.tuning = "nb=128"}});' options
+refused 'strided(i, 2, 2, {.count = 3});' Scalar
+refused 'strided(x, 2, 2, 2, 4, 3);' strided
 refused 'cholesky(q, Uplo::Lower, C.view(), ints);' WritableBatch
 refused 'cholesky_solve(q, Uplo::Lower, C.view(), C.view());' WritableBatch
 refused 'cholesky_factor_solve(q, Uplo::Lower, C.view(), C.view(), ints);' WritableBatch

@@ -22,7 +22,7 @@ struct CholeskyOptions {
   double shift_growth = 10;  // finite and at least 1
   /// In the queue's memory, an entry for each item, may be null: what was added to the diagonal of each item at last; 0
   /// where the first factorization was good or the item impossible. The info of an item is that of its last try.
-  double* shift_used = nullptr;
+  ArrayView<double> shift_used = nullptr;
 };
 
 /// Of the value form. CholeskyFactor::shift() is what was added to the diagonal at last.

@@ -1,11 +1,15 @@
-// Queue: where work runs and in which order. Buffer and Matrix: memory of a queue that releases itself.
+// Queue: where work runs and in which order. Buffer and Matrix: memory of a queue that releases itself, and passes where a view does.
 #pragma once
 
 #include <trifactor/error.hpp>
 #include <trifactor/views.hpp>
 
 #include <memory>
+#include <new>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace trifactor {
 
@@ -57,19 +61,27 @@ TRIFACTOR_API std::shared_ptr<QueueState> host_memory();
 TRIFACTOR_API void* allocate(QueueState&, std::size_t bytes);          // aligned to 256 bytes; throws OutOfMemory
 TRIFACTOR_API void deallocate(QueueState&, void*) noexcept;
 TRIFACTOR_API void fill_zero(QueueState&, void*, std::size_t bytes);   // in the queue's order
-TRIFACTOR_API void copy_within(QueueState&, const void*, void*, std::size_t bytes);   // after earlier work; complete on return
+/// Between the queue's memory and the host's, or within the queue's: after its earlier work; complete on return.
+TRIFACTOR_API void copy_now(QueueState&, const void* source, void* target, std::size_t bytes);
+TRIFACTOR_API void copy_now(QueueState&, const void* source, std::size_t source_ld, void* target, std::size_t target_ld,
+                            std::size_t rows, std::size_t cols);
 TRIFACTOR_API bool on_host(const QueueState&) noexcept;
 TRIFACTOR_API void throw_not_on_host(const char* what);
+[[noreturn]] TRIFACTOR_API void throw_out_of_memory();
 TRIFACTOR_API void check_view(const char* call, const char* name, index_t rows, index_t cols, index_t ld);
 TRIFACTOR_API index_t checked_size(const char* what, index_t rows, index_t cols, std::size_t element);
 }  // namespace detail
 
-/// size() elements of a queue's memory, uninitialised. Freeing waits for the device, so create buffers outside loops.
+/// size() elements of a queue's memory (or the host's), uninitialised. Freeing waits for the device, so create buffers outside loops.
 template <class T>
 class Buffer {
  public:
   Buffer() = default;
   Buffer(Queue& q, index_t size) : Buffer(q.state(), size) {}
+  /// A copy of values in the host's memory; complete on return.
+  Buffer(Queue& q, std::span<const T> values) : Buffer(q, index_t(values.size())) {
+    if (data_) detail::copy_now(*state_, values.data(), data_, values.size_bytes());
+  }
   explicit Buffer(index_t size) : Buffer(detail::host_memory(), size) {}
   Buffer(std::shared_ptr<detail::QueueState> state, index_t size)
       : state_(std::move(state)), size_(detail::checked_size("Buffer", size, 1, sizeof(T))) {
@@ -81,6 +93,13 @@ class Buffer {
 
   T* data() const noexcept { return data_; }
   index_t size() const noexcept { return size_; }
+  /// As one column.
+  MatrixView<T> view() noexcept { return {data_, size_, 1, std::max<index_t>(size_, 1)}; }
+  MatrixView<const T> view() const noexcept { return {data_, size_, 1, std::max<index_t>(size_, 1)}; }
+  operator MatrixView<T>() noexcept { return view(); }
+  operator MatrixView<const T>() const noexcept { return view(); }
+  operator std::span<T>() noexcept { return {data_, std::size_t(size_)}; }
+  operator std::span<const T>() const noexcept { return {data_, std::size_t(size_)}; }
   bool on_host() const noexcept { return !state_ || detail::on_host(*state_); }
   /// Host memory only; throws InvalidArgument elsewhere.
   T& operator[](index_t i) const {
@@ -95,8 +114,23 @@ class Buffer {
   Buffer clone() const {
     if (!data_) return {};
     Buffer copy(state_, size_);
-    detail::copy_within(*state_, data_, copy.data_, std::size_t(size_) * sizeof(T));
+    detail::copy_now(*state_, data_, copy.data_, std::size_t(size_) * sizeof(T));
     return copy;
+  }
+  /// A copy in the host's memory, after all earlier work of the queue.
+  std::vector<T> to_host() const {
+    std::vector<T> values;
+    try {
+      values.resize(static_cast<std::size_t>(size_));
+    } catch (const std::bad_alloc&) {
+      detail::throw_out_of_memory();
+    }
+    to_host(values.data());
+    return values;
+  }
+  /// The same to size() elements of the host's memory that are there already.
+  void to_host(T* values) const {
+    if (data_) detail::copy_now(*state_, data_, values, std::size_t(size_) * sizeof(T));
   }
 
  private:
@@ -112,6 +146,13 @@ class Matrix {
   Matrix() = default;
   Matrix(Queue& q, index_t rows, index_t cols)
       : buffer_(q, detail::checked_size("Matrix", rows, cols, sizeof(T))), rows_(rows), cols_(cols) { buffer_.fill_zero(); }
+  /// A copy of a matrix in the host's memory; complete on return.
+  Matrix(Queue& q, MatrixView<const T> A)
+      : buffer_(q, detail::checked_size("Matrix", A.rows, A.cols, sizeof(T))), rows_(A.rows), cols_(A.cols) {
+    detail::check_view("Matrix", "A", A.rows, A.cols, A.ld);
+    detail::copy_now(*q.state(), A.data, std::size_t(A.ld) * sizeof(T), data(), std::size_t(ld()) * sizeof(T),
+                     std::size_t(rows_) * sizeof(T), std::size_t(cols_));
+  }
   Matrix(index_t rows, index_t cols)
       : buffer_(detail::checked_size("Matrix", rows, cols, sizeof(T))), rows_(rows), cols_(cols) { buffer_.fill_zero(); }
 
@@ -122,6 +163,8 @@ class Matrix {
   bool on_host() const noexcept { return buffer_.on_host(); }
   MatrixView<T> view() noexcept { return {data(), rows_, cols_, ld()}; }
   MatrixView<const T> view() const noexcept { return {data(), rows_, cols_, ld()}; }
+  operator MatrixView<T>() noexcept { return view(); }
+  operator MatrixView<const T>() const noexcept { return view(); }
   /// Host memory only; throws InvalidArgument elsewhere.
   T& operator()(index_t i, index_t j) { return buffer_[i + j * ld()]; }
   const T& operator()(index_t i, index_t j) const { return buffer_[i + j * ld()]; }
@@ -129,6 +172,13 @@ class Matrix {
   Matrix clone() const {
     Matrix copy;
     copy.buffer_ = buffer_.clone(), copy.rows_ = rows_, copy.cols_ = cols_;
+    return copy;
+  }
+  /// A copy in the host's memory, after all earlier work of the queue.
+  Matrix to_host() const {
+    Matrix copy;
+    copy.buffer_ = Buffer<T>(buffer_.size()), copy.rows_ = rows_, copy.cols_ = cols_;
+    buffer_.to_host(copy.data());
     return copy;
   }
 
@@ -151,6 +201,17 @@ void copy(Queue& from, std::type_identity_t<MatrixView<const T>> source, Queue& 
   detail::check_view("copy", "target", target.rows, target.cols, target.ld);
   copy_columns(from, source.data, std::size_t(source.ld) * sizeof(T), to, target.data, std::size_t(target.ld) * sizeof(T),
                std::size_t(source.rows) * sizeof(T), std::size_t(source.cols));
+}
+template <class T>
+void copy(Queue& from, std::type_identity_t<MatrixView<const T>> source, Queue& to, Matrix<T>& target) {
+  copy(from, source, to, target.view());
+}
+template <class T>
+void copy(Queue& from, const Buffer<T>& source, Queue& to, Buffer<T>& target) {
+  if (source.size() != target.size())
+    throw InvalidArgument("copy: source.size = " + std::to_string(source.size()) +
+                          " must equal target.size = " + std::to_string(target.size()));
+  copy_bytes(from, source.data(), to, target.data(), std::size_t(source.size()) * sizeof(T));
 }
 
 }  // namespace trifactor

@@ -4,6 +4,7 @@
 #include <trifactor/cholesky.hpp>
 #include <trifactor/info.hpp>
 #include <trifactor/lu.hpp>
+#include <trifactor/makers.hpp>
 #include <trifactor/measure.hpp>
 #include <trifactor/queue.hpp>
 #include <trifactor/sparse.hpp>

@@ -1,15 +1,43 @@
-// Views of matrices and of batches of matrices. They own nothing; the memory is the queue's; storage is column-major. Sizes,
+// Views of arrays, of matrices and of batches of matrices. They own nothing; the memory is the queue's; storage is column-major. Sizes,
 // leading dimensions and strides count entries; rows, cols and count may be 0, ld is at least max(rows, 1), and none of rows, cols
 // and ld is above 2^31 - 1. Data is aligned to its scalar, 16 bytes for complex double, and may be null where there are no entries.
-// Items that a call writes must not overlap each other, nor what it reads.
+// Items that a call writes must not overlap each other, nor what it reads. makers.hpp makes batches of what a caller has.
 #pragma once
 
 #include <trifactor/types.hpp>
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 namespace trifactor {
+
+namespace detail {
+/// Containers of T, const ones only where T is const.
+template <class A, class T>
+concept ArrayOf = (std::is_const_v<T> || !std::is_const_v<std::remove_reference_t<A>>)&&requires(A& array) {
+  { array.data() } -> std::convertible_to<T*>;
+  { array.size() } -> std::convertible_to<index_t>;
+};
+}  // namespace detail
+
+/// Entries of an array that a call reads or writes. A Buffer, a std::vector (on host queues) or another container passes as one,
+/// and calls check that it is large enough; so does a pointer, whose size is not known, and null where a call may do without.
+template <class T>
+struct ArrayView {
+  T* data = nullptr;
+  index_t size = -1;  // -1: not known
+
+  ArrayView() = default;
+  ArrayView(T* pointer) : data(pointer) {}
+  template <detail::ArrayOf<T> A>
+  ArrayView(A&& array) : data(array.data()), size(index_t(array.size())) {}
+  operator ArrayView<const T>() const requires(!std::is_const_v<T>) {
+    ArrayView<const T> same(data);
+    same.size = size;
+    return same;
+  }
+};
 
 /// One matrix: entry (i, j) at data[i + j * ld].
 template <class T>
@@ -80,6 +108,11 @@ concept Batch = detail::BatchTraits<B>::is_batch && BuiltScalar<typename detail:
 /// One whose items may be written: not a view of const entries, as a const Matrix gives.
 template <class B>
 concept WritableBatch = Batch<B> && detail::BatchTraits<B>::is_writable;
+
+/// What is no view but has one, of its own entries: Matrix, and Buffer as one column. It passes where a view does.
+template <class M>
+concept HasView = requires(M& owner) { requires Batch<decltype(owner.view())>; };
+template <HasView M> using view_t = decltype(std::declval<M&>().view());
 
 template <Batch B> using value_t = typename detail::BatchTraits<B>::value_type;
 

@@ -20,6 +20,14 @@ void check_size(const char* call, const std::string& what, index_t size);
 void check_ld(const char* call, const std::string& name, index_t rows, index_t ld);
 void check_pointer(const char* call, const std::string& what, const void* p, std::size_t alignment);
 
+/// An array that a call reads or writes `needed` entries of; `rule` says what that number is.
+template <class T>
+void check_array(const char* call, const std::string& what, ArrayView<T> array, index_t needed, const std::string& rule) {
+  check_pointer(call, what, array.data, sizeof(T));
+  if (array.size >= 0 && array.size < needed)
+    fail(call, what + ".size", array.size, "be at least " + rule + " = " + std::to_string(needed));
+}
+
 /// The descriptor of a batch that was checked. `name` is the argument's, for messages. Items that are written must not
 /// overlap; those that are only read may.
 template <class T>

@@ -19,7 +19,7 @@ Items<T> as_lower(Uplo uplo, const Items<T>& A) {
 
 /// The tries that the options ask for, checked.
 template <class T>
-dense::ShiftTries shift_tries(const char* call, const CholeskyOptions& o) {
+dense::ShiftTries shift_tries(const char* call, const CholeskyOptions& o, const Items<T>& A) {
   const auto check = [&](bool good, const char* field, auto value, const char* rule) {
     if (!good) fail(call, std::string(field) + " = " + std::to_string(value) + " must " + rule);
   };
@@ -29,9 +29,9 @@ dense::ShiftTries shift_tries(const char* call, const CholeskyOptions& o) {
   check(o.shift_first >= 0 && o.shift_first < infinity, "shift_first", o.shift_first, "be finite and not negative");
   check(o.shift_growth >= 1 && o.shift_growth < infinity, "shift_growth", o.shift_growth, "be finite and at least 1");
   if (o.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be without shift_tries");
-  if (o.shift_used) check_pointer(call, "shift_used", o.shift_used, sizeof(double));
+  if (o.shift_used.data) check_each(call, "shift_used", o.shift_used, A);
   const double least = std::sqrt(double(std::numeric_limits<core::Real<T>>::epsilon()));
-  return {o.shift_tries, o.shift_first > 0 ? o.shift_first : least, o.shift_growth, o.shift_used};
+  return {o.shift_tries, o.shift_first > 0 ? o.shift_first : least, o.shift_growth, o.shift_used.data};
 }
 
 /// What cholesky and cholesky_scratch have in common: the arguments are good, the driver is chosen.
@@ -40,7 +40,7 @@ void with_cholesky(const char* call, const Queue& q, Uplo uplo, const Items<T>& 
                    Run run) {
   check_square(call, "A", A);
   const auto tuning = tuning_for<CholeskyTuning>(q, A, options.tuning);
-  const auto shifts = shift_tries<T>(call, options);
+  const auto shifts = shift_tries(call, options, A);
   const bool hybrid = options.mode == Mode::Hybrid;
   if (hybrid) check_hybrid(call, q, A.count);
   const Items<T> L = as_lower(uplo, A);
@@ -60,7 +60,7 @@ void with_factor_solve(const char* call, const Queue& q, Uplo uplo, const Items<
   if (options.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be two calls, cholesky and cholesky_solve");
   const auto tuning = tuning_for<CholeskyTuning>(q, A, options.tuning);
   const auto solve_tuning = tuning_for<SolveTuning>(q, A, {});
-  const auto shifts = shift_tries<T>(call, options);
+  const auto shifts = shift_tries(call, options, A);
   run([=](auto& e, int* info) {
     dense::cholesky_factor_solve(e, uplo == Uplo::Upper, as_lower(uplo, A), X, info, tuning, solve_tuning, shifts);
   });
@@ -69,10 +69,10 @@ void with_factor_solve(const char* call, const Queue& q, Uplo uplo, const Items<
 }  // namespace
 
 template <WritableBatch B>
-void cholesky(Queue& q, Uplo uplo, B A, int* info, const CholeskyOptions& options) try {
+void cholesky(Queue& q, Uplo uplo, B A, ArrayView<int> info, const CholeskyOptions& options) try {
   const auto a = items("cholesky", "A", A);
-  if (a.count > 0) check_pointer("cholesky", "info", info, sizeof(int));
-  with_cholesky("cholesky", q, uplo, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
+  check_each("cholesky", "info", info, a);
+  with_cholesky("cholesky", q, uplo, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info.data); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
@@ -84,16 +84,18 @@ std::size_t cholesky_scratch(const Queue& q, Uplo uplo, B A, const CholeskyOptio
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
-void cholesky_factor_solve(Queue& q, Uplo uplo, B A, B X, int* info, const CholeskyOptions& options) try {
+void cholesky_factor_solve(Queue& q, Uplo uplo, B A, std::type_identity_t<B> X, ArrayView<int> info,
+                           const CholeskyOptions& options) try {
   const char* const call = "cholesky_factor_solve";
   const auto a = items(call, "A", A), x = items(call, "X", X);
-  if (a.count > 0) check_pointer(call, "info", info, sizeof(int));
+  check_each(call, "info", info, a);
   with_factor_solve(call, q, uplo, a, x, options,
-                    [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
+                    [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info.data); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
-std::size_t cholesky_factor_solve_scratch(const Queue& q, Uplo uplo, B A, B X, const CholeskyOptions& options) try {
+std::size_t cholesky_factor_solve_scratch(const Queue& q, Uplo uplo, B A, std::type_identity_t<B> X,
+                                          const CholeskyOptions& options) try {
   const char* const call = "cholesky_factor_solve_scratch";
   std::size_t bytes = 0;
   int given = 0;  // as much as a call with info needs
@@ -103,13 +105,16 @@ std::size_t cholesky_factor_solve_scratch(const Queue& q, Uplo uplo, B A, B X, c
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
-void cholesky_solve(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) try {
+void cholesky_solve(Queue& q, Uplo uplo, const_batch_t<B> L, B X, ArrayView<const int> info,
+                    const SolveOptions& options) try {
   const auto l = items("cholesky_solve", "L", L);
   const auto x = items("cholesky_solve", "X", X);
   check_fit("cholesky_solve", "L", l, x);
-  check_read_info("cholesky_solve", info);
+  check_read_info("cholesky_solve", info, l);
   const auto tuning = tuning_for<SolveTuning>(q, l, options.tuning);
-  on_engine(q, [&](auto& e) { dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info, tuning); });
+  on_engine(q, [&](auto& e) {
+    dense::cholesky_solve(e, uplo == Uplo::Upper, as_lower(uplo, l), x, info.data, tuning);
+  });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
@@ -123,13 +128,13 @@ std::size_t cholesky_solve_scratch(const Queue& q, Uplo uplo, const_batch_t<B> L
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-void cholesky_log_det(Queue& q, Uplo uplo, B L, real_t<value_t<B>>* log_det, const int* info) try {
+void cholesky_log_det(Queue& q, Uplo uplo, B L, ArrayView<real_t<value_t<B>>> log_det, ArrayView<const int> info) try {
   const Items<const inner_t<value_t<B>>> l = items("cholesky_log_det", "L", const_batch_t<B>(L));
   check_square("cholesky_log_det", "L", l);
   if (l.count == 0) return;
-  check_pointer("cholesky_log_det", "log_det", log_det, sizeof(*log_det));
-  check_read_info("cholesky_log_det", info);
-  on_engine(q, [&](auto& e) { e.log_det(as_lower(uplo, l), log_det, info); });
+  check_each("cholesky_log_det", "log_det", log_det, l);
+  check_read_info("cholesky_log_det", info, l);
+  on_engine(q, [&](auto& e) { e.log_det(as_lower(uplo, l), log_det.data, info.data); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 namespace {
@@ -146,11 +151,13 @@ auto with_inverse(const char* call, const Queue& q, Uplo uplo, const Items<const
 }  // namespace
 
 template <WritableBatch B>
-void cholesky_inverse(Queue& q, Uplo uplo, const_batch_t<B> L, B X, const int* info, const SolveOptions& options) try {
+void cholesky_inverse(Queue& q, Uplo uplo, const_batch_t<B> L, B X, ArrayView<const int> info,
+                      const SolveOptions& options) try {
   const char* const call = "cholesky_inverse";
-  check_read_info(call, info);
-  with_inverse(call, q, uplo, items(call, "L", L), items(call, "X", X), options,
-               [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info); }); });
+  const auto l = items(call, "L", L);
+  check_read_info(call, info, l);
+  with_inverse(call, q, uplo, l, items(call, "X", X), options,
+               [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info.data); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
@@ -161,19 +168,23 @@ std::size_t cholesky_inverse_scratch(const Queue& q, Uplo uplo, const_batch_t<B>
                       [&](auto driver) { return plan(q, [&](auto& e) { driver(e, &given); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                              \
-  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, int*, const CholeskyOptions&);                        \
-  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&);         \
-  template TRIFACTOR_API void cholesky_factor_solve<B<T>>(Queue&, Uplo, B<T>, B<T>, int*, const CholeskyOptions&);     \
-  template TRIFACTOR_API std::size_t cholesky_factor_solve_scratch<B<T>>(const Queue&, Uplo, B<T>, B<T>,               \
-                                                                         const CholeskyOptions&);                      \
-  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&);   \
-  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,                \
-                                                                  const SolveOptions&);                                \
-  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, real_t<T>*, const int*);                      \
-  template TRIFACTOR_API void cholesky_log_det<B<const T>>(Queue&, Uplo, B<const T>, real_t<T>*, const int*);          \
-  template TRIFACTOR_API void cholesky_inverse<B<T>>(Queue&, Uplo, B<const T>, B<T>, const int*, const SolveOptions&); \
-  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,              \
+#define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                             \
+  template TRIFACTOR_API void cholesky<B<T>>(Queue&, Uplo, B<T>, ArrayView<int>, const CholeskyOptions&);             \
+  template TRIFACTOR_API std::size_t cholesky_scratch<B<T>>(const Queue&, Uplo, B<T>, const CholeskyOptions&);        \
+  template TRIFACTOR_API void cholesky_factor_solve<B<T>>(Queue&, Uplo, B<T>, B<T>, ArrayView<int>,                   \
+                                                          const CholeskyOptions&);                                    \
+  template TRIFACTOR_API std::size_t cholesky_factor_solve_scratch<B<T>>(const Queue&, Uplo, B<T>, B<T>,              \
+                                                                         const CholeskyOptions&);                     \
+  template TRIFACTOR_API void cholesky_solve<B<T>>(Queue&, Uplo, B<const T>, B<T>, ArrayView<const int>,              \
+                                                   const SolveOptions&);                                              \
+  template TRIFACTOR_API std::size_t cholesky_solve_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,               \
+                                                                  const SolveOptions&);                               \
+  template TRIFACTOR_API void cholesky_log_det<B<T>>(Queue&, Uplo, B<T>, ArrayView<real_t<T>>, ArrayView<const int>); \
+  template TRIFACTOR_API void cholesky_log_det<B<const T>>(Queue&, Uplo, B<const T>, ArrayView<real_t<T>>,            \
+                                                           ArrayView<const int>);                                     \
+  template TRIFACTOR_API void cholesky_inverse<B<T>>(Queue&, Uplo, B<const T>, B<T>, ArrayView<const int>,            \
+                                                     const SolveOptions&);                                            \
+  template TRIFACTOR_API std::size_t cholesky_inverse_scratch<B<T>>(const Queue&, Uplo, B<const T>, B<T>,             \
                                                                     const SolveOptions&);
 #define TRIFACTOR_INSTANTIATE(T) \
   TRIFACTOR_INSTANTIATE_KINDS(TRIFACTOR_INSTANTIATE_BATCH, core::ScalarTraits<T>::Public)

@@ -13,9 +13,16 @@ Tuning tuning_for(const Queue& q, const Items<T>& A, std::string_view overrides)
                               core::min(A.rows, A.cols), A.count, overrides);
 }
 
+/// An entry for each item of A.
+template <class T, class Entry>
+void check_each(const char* call, const char* what, ArrayView<Entry> array, const Items<T>& A) {
+  if (A.count > 0) check_array(call, what, array, A.count, "the count of items");
+}
+
 /// The info that a call may read.
-inline void check_read_info(const char* call, const int* info) {
-  if (info) check_pointer(call, "info", info, sizeof(int));
+template <class T>
+void check_read_info(const char* call, ArrayView<const int> info, const Items<T>& A) {
+  if (info.data) check_array(call, "info", info, A.count, "the count of items");
 }
 
 }  // namespace trifactor::api

@@ -10,8 +10,12 @@ namespace {
 using namespace api;
 
 template <class T>
-void check_pivots(const char* call, const Items<T>& A, const int* pivots) {
-  if (A.count > 0 && A.rows > 0 && A.cols > 0) check_pointer(call, "pivots", pivots, sizeof(int));
+void check_pivots(const char* call, const Items<T>& A, ArrayView<const int> pivots) {
+  const index_t each = core::min(A.rows, A.cols);
+  if (A.count == 0 || each == 0) return;
+  index_t all;
+  if (__builtin_mul_overflow(A.count, each, &all)) all = std::numeric_limits<index_t>::max();
+  check_array(call, "pivots", pivots, all, "count * min(rows, cols)");
 }
 
 template <class T, class Run>
@@ -40,11 +44,11 @@ void with_factor_solve(const char* call, const Queue& q, const Items<T>& A, cons
 }  // namespace
 
 template <WritableBatch B>
-void lu(Queue& q, B A, int* pivots, int* info, const LuOptions& options) try {
+void lu(Queue& q, B A, ArrayView<int> pivots, ArrayView<int> info, const LuOptions& options) try {
   const auto a = items("lu", "A", A);
-  if (a.count > 0) check_pointer("lu", "info", info, sizeof(int));
+  check_each("lu", "info", info, a);
   check_pivots("lu", a, pivots);
-  with_lu("lu", q, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots, info); }); });
+  with_lu("lu", q, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots.data, info.data); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
@@ -56,17 +60,18 @@ std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) try {
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
-void lu_factor_solve(Queue& q, B A, int* pivots, B X, int* info, const LuOptions& options) try {
+void lu_factor_solve(Queue& q, B A, ArrayView<int> pivots, std::type_identity_t<B> X, ArrayView<int> info,
+                     const LuOptions& options) try {
   const char* const call = "lu_factor_solve";
   const auto a = items(call, "A", A), x = items(call, "X", X);
-  if (a.count > 0) check_pointer(call, "info", info, sizeof(int));
+  check_each(call, "info", info, a);
   check_pivots(call, a, pivots);
   with_factor_solve(call, q, a, x, options,
-                    [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots, info); }); });
+                    [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, pivots.data, info.data); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
-std::size_t lu_factor_solve_scratch(const Queue& q, B A, B X, const LuOptions& options) try {
+std::size_t lu_factor_solve_scratch(const Queue& q, B A, std::type_identity_t<B> X, const LuOptions& options) try {
   const char* const call = "lu_factor_solve_scratch";
   std::size_t bytes = 0;
   int given = 0;  // as much as a call with info needs
@@ -76,15 +81,15 @@ std::size_t lu_factor_solve_scratch(const Queue& q, B A, B X, const LuOptions& o
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
-void lu_solve(Queue& q, Op op, const_batch_t<B> LU, const int* pivots, B X, const int* info,
+void lu_solve(Queue& q, Op op, const_batch_t<B> LU, ArrayView<const int> pivots, B X, ArrayView<const int> info,
               const SolveOptions& options) try {
   const auto a = items("lu_solve", "LU", LU);
   const auto x = items("lu_solve", "X", X);
   check_fit("lu_solve", "LU", a, x);
   check_pivots("lu_solve", a, pivots);
-  check_read_info("lu_solve", info);
+  check_read_info("lu_solve", info, a);
   const auto tuning = tuning_for<core::SolveTuning>(q, a, options.tuning);
-  on_engine(q, [&](auto& e) { dense::lu_solve(e, op, a, pivots, x, info, tuning); });
+  on_engine(q, [&](auto& e) { dense::lu_solve(e, op, a, pivots.data, x, info.data, tuning); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
@@ -109,13 +114,14 @@ auto with_inverse(const char* call, const Queue& q, const Items<const T>& LU, co
 }  // namespace
 
 template <WritableBatch B>
-void lu_inverse(Queue& q, const_batch_t<B> LU, const int* pivots, B X, const int* info, const SolveOptions& options) try {
+void lu_inverse(Queue& q, const_batch_t<B> LU, ArrayView<const int> pivots, B X, ArrayView<const int> info,
+                const SolveOptions& options) try {
   const char* const call = "lu_inverse";
   const auto a = items(call, "LU", LU);
   with_inverse(call, q, a, items(call, "X", X), options, [&](auto driver) {
     check_pivots(call, a, pivots);
-    check_read_info(call, info);
-    on_engine(q, [&](auto& e) { driver(e, pivots, info); });
+    check_read_info(call, info, a);
+    on_engine(q, [&](auto& e) { driver(e, pivots.data, info.data); });
   });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
@@ -128,39 +134,46 @@ std::size_t lu_inverse_scratch(const Queue& q, const_batch_t<B> LU, B X, const S
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Batch B>
-void lu_det(Queue& q, B LU, const int* pivots, value_t<B>* sign, real_t<value_t<B>>* log_abs) try {
+void lu_det(Queue& q, B LU, ArrayView<const int> pivots, ArrayView<value_t<B>> sign,
+            ArrayView<real_t<value_t<B>>> log_abs) try {
   using T = value_t<B>;
   const Items<const inner_t<T>> a = items("lu_det", "LU", const_batch_t<B>(LU));
   check_square("lu_det", "LU", a);
   if (a.count == 0) return;
   check_pivots("lu_det", a, pivots);
-  check_pointer("lu_det", "sign", sign, sizeof(T));
-  check_pointer("lu_det", "log_abs", log_abs, sizeof(*log_abs));
-  on_engine(q, [&](auto& e) { e.lu_det(a, pivots_of(a, pivots), reinterpret_cast<inner_t<T>*>(sign), log_abs); });
+  check_each("lu_det", "sign", sign, a);
+  check_each("lu_det", "log_abs", log_abs, a);
+  on_engine(q, [&](auto& e) {
+    e.lu_det(a, pivots_of(a, pivots.data), reinterpret_cast<inner_t<T>*>(sign.data), log_abs.data);
+  });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-void lu_row_permutation(Queue& q, const int* pivots, index_t k, int* p, index_t rows) try {
-  check_size("lu_row_permutation", "k", k);
-  check_size("lu_row_permutation", "rows", rows);
-  if (k > rows) fail("lu_row_permutation", "k", k, "be at most rows = " + std::to_string(rows));
-  if (k > 0) check_pointer("lu_row_permutation", "pivots", pivots, sizeof(int));
+void lu_row_permutation(Queue& q, ArrayView<const int> pivots, index_t k, ArrayView<int> p, index_t rows) try {
+  const char* const call = "lu_row_permutation";
+  check_size(call, "k", k);
+  check_size(call, "rows", rows);
+  if (k > rows) fail(call, "k", k, "be at most rows = " + std::to_string(rows));
+  if (k > 0) check_array(call, "pivots", pivots, k, "k");
   if (rows == 0) return;
-  check_pointer("lu_row_permutation", "p", p, sizeof(int));
-  on_engine(q, [&](auto& e) { e.row_permutation(pivots, k, p, rows); });
+  check_array(call, "p", p, rows, "rows");
+  on_engine(q, [&](auto& e) { e.row_permutation(pivots.data, k, p.data, rows); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE_BATCH(T, B)                                                                              \
-  template TRIFACTOR_API void lu<B<T>>(Queue&, B<T>, int*, int*, const LuOptions&);                                    \
+  template TRIFACTOR_API void lu<B<T>>(Queue&, B<T>, ArrayView<int>, ArrayView<int>, const LuOptions&);                \
   template TRIFACTOR_API std::size_t lu_scratch<B<T>>(const Queue&, B<T>, const LuOptions&);                           \
-  template TRIFACTOR_API void lu_factor_solve<B<T>>(Queue&, B<T>, int*, B<T>, int*, const LuOptions&);                 \
+  template TRIFACTOR_API void lu_factor_solve<B<T>>(Queue&, B<T>, ArrayView<int>, B<T>, ArrayView<int>,                \
+                                                    const LuOptions&);                                                 \
   template TRIFACTOR_API std::size_t lu_factor_solve_scratch<B<T>>(const Queue&, B<T>, B<T>, const LuOptions&);        \
-  template TRIFACTOR_API void lu_solve<B<T>>(Queue&, Op, B<const T>, const int*, B<T>, const int*,                     \
+  template TRIFACTOR_API void lu_solve<B<T>>(Queue&, Op, B<const T>, ArrayView<const int>, B<T>, ArrayView<const int>, \
                                              const SolveOptions&);                                                     \
   template TRIFACTOR_API std::size_t lu_solve_scratch<B<T>>(const Queue&, Op, B<const T>, B<T>, const SolveOptions&);  \
-  template TRIFACTOR_API void lu_inverse<B<T>>(Queue&, B<const T>, const int*, B<T>, const int*, const SolveOptions&); \
+  template TRIFACTOR_API void lu_inverse<B<T>>(Queue&, B<const T>, ArrayView<const int>, B<T>, ArrayView<const int>,   \
+                                               const SolveOptions&);                                                   \
   template TRIFACTOR_API std::size_t lu_inverse_scratch<B<T>>(const Queue&, B<const T>, B<T>, const SolveOptions&);    \
-  template TRIFACTOR_API void lu_det<B<T>>(Queue&, B<T>, const int*, T*, real_t<T>*);                                  \
-  template TRIFACTOR_API void lu_det<B<const T>>(Queue&, B<const T>, const int*, T*, real_t<T>*);
+  template TRIFACTOR_API void lu_det<B<T>>(Queue&, B<T>, ArrayView<const int>, ArrayView<T>, ArrayView<real_t<T>>);    \
+  template TRIFACTOR_API void lu_det<B<const T>>(Queue&, B<const T>, ArrayView<const int>, ArrayView<T>,               \
+                                                 ArrayView<real_t<T>>);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_KINDS(TRIFACTOR_INSTANTIATE_BATCH, core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 #undef TRIFACTOR_INSTANTIATE_BATCH

@@ -84,7 +84,7 @@ void copy_bytes(Queue& from, const void* source, Queue& to, void* target, std::s
   copy_columns(from, source, bytes, to, target, bytes, bytes, 1);
 }
 
-void copy_columns(Queue& from, const void* source, std::size_t source_ld, [[maybe_unused]] Queue& to, void* target,
+void copy_columns(Queue& from, const void* source, std::size_t source_ld, Queue& to, void* target,
                   std::size_t target_ld, std::size_t rows, std::size_t cols) try {
   if (rows == 0 || cols == 0) return;
   if (!source) api::fail("copy", "source is null");
@@ -92,15 +92,7 @@ void copy_columns(Queue& from, const void* source, std::size_t source_ld, [[mayb
   if (cols > 1 && source_ld < rows) api::fail("copy", "source.ld is less than source.rows");
   if (cols > 1 && target_ld < rows) api::fail("copy", "target.ld is less than target.rows");
   from.sync();
-#if TRIFACTOR_HAS_CUDA
-  if (from.is_cuda() || to.is_cuda()) {
-    auto& engine = *(to.is_cuda() ? to : from).state()->cuda;
-    engine.copy_columns(source, source_ld, target, target_ld, rows, cols);
-    return engine.sync();
-  }
-#endif
-  for (std::size_t j = 0; j < cols; ++j)
-    std::memcpy(static_cast<char*>(target) + j * target_ld, static_cast<const char*>(source) + j * source_ld, rows);
+  detail::copy_now(*(to.is_cuda() ? to : from).state(), source, source_ld, target, target_ld, rows, cols);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 void api::enqueue_copy(QueueState& state, const void* source, void* target, std::size_t bytes) {
@@ -114,10 +106,7 @@ void api::enqueue_copy(QueueState& state, const void* source, void* target, std:
 }
 
 void api::copy(QueueState& state, const void* source, void* target, std::size_t bytes) {
-  enqueue_copy(state, source, target, bytes);
-#if TRIFACTOR_HAS_CUDA
-  if (state.cuda && bytes > 0) state.cuda->sync();
-#endif
+  detail::copy_now(state, source, target, bytes);
 }
 
 namespace detail {
@@ -146,13 +135,29 @@ void fill_zero(QueueState&, void* p, std::size_t bytes) { std::memset(p, 0, byte
 bool on_host(const QueueState&) noexcept { return true; }
 #endif
 
-void copy_within(QueueState& s, const void* from, void* to, std::size_t bytes) try {
-  api::copy(s, from, to, bytes);
+void copy_now(QueueState& s, const void* source, void* target, std::size_t bytes) {
+  copy_now(s, source, bytes, target, bytes, bytes, 1);
+}
+
+void copy_now([[maybe_unused]] QueueState& s, const void* source, std::size_t source_ld, void* target,
+              std::size_t target_ld, std::size_t rows, std::size_t cols) try {
+  if (rows == 0 || cols == 0) return;
+  if (!source) api::fail("copy", "source is null");
+#if TRIFACTOR_HAS_CUDA
+  if (s.cuda) {
+    s.cuda->copy_columns(source, source_ld, target, target_ld, rows, cols);
+    return s.cuda->sync();
+  }
+#endif
+  for (std::size_t j = 0; j < cols; ++j)
+    std::memcpy(static_cast<char*>(target) + j * target_ld, static_cast<const char*>(source) + j * source_ld, rows);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 void throw_not_on_host(const char* what) {
-  throw InvalidArgument(std::string(what) + " reads host memory, but this memory is a CUDA device's: copy() it first");
+  throw InvalidArgument(std::string(what) + " reads host memory, but this memory is a CUDA device's: take it with to_host()");
 }
+
+void throw_out_of_memory() { core::throw_out_of_memory(); }
 
 void check_view(const char* call, const char* name, index_t rows, index_t cols, index_t ld) {
   api::check_size(call, std::string(name) + ".rows", rows);

@@ -70,17 +70,9 @@ Device choose(Device wanted, index_t n) {
 }
 
 template <class T>
-Matrix<T> copied(Queue& from, MatrixView<const T> A, Queue& to) {
-  Matrix<T> B(to, A.rows, A.cols);
-  copy(from, A, to, B.view());
-  return B;
-}
-
-template <class T>
-T fetched(Queue& q, const Buffer<T>& value) {
+T fetched(const Buffer<T>& value) {
   T v;
-  Queue host = Queue::host(1);
-  copy(q, value.data(), host, &v, 1);
+  value.to_host(&v);
   return v;
 }
 
@@ -88,15 +80,11 @@ T fetched(Queue& q, const Buffer<T>& value) {
 template <class T>
 struct OnDevice {
   OnDevice(const char* call, MatrixView<const T> A, Device wanted)
-      : host(Queue::host()),
-        lease((api::items(call, "A", A), choose<T>(wanted, std::min(A.rows, A.cols)))),
-        matrix(copied(host, A, *lease)) {}
+      : lease((api::items(call, "A", A), choose<T>(wanted, std::min(A.rows, A.cols)))), matrix(*lease, A) {}
 
   Device device() { return (*lease).is_cuda() ? Device::Cuda : Device::Host; }
-  Matrix<T> to_host(const Matrix<T>& A) {
-    return (*lease).is_cuda() ? copied(*lease, A.view(), host) : copied(host, A.view(), host);
-  }
-  Matrix<T> from_host(MatrixView<const T> A) { return copied(host, A, *lease); }
+  /// A result, without a copy where it is there already.
+  Matrix<T> on_host(Matrix<T> A) { return A.on_host() ? std::move(A) : A.to_host(); }
 
   /// Enqueues the norms of the columns of A, which the factorization is about to replace.
   void take_norms(core::NormOf of) {
@@ -109,26 +97,23 @@ struct OnDevice {
   real_t<T> rcond(Solve solve) {
     const index_t n = matrix.rows();
     if (n == 0) return 1;
-    Buffer<double> sums(n);
-    copy(*lease, static_cast<const double*>(norms.data()), host, sums.data(), n);
     double norm = 0;
-    for (index_t j = 0; j < n; ++j)
-      if (!(sums[j] <= norm)) norm = sums[j];  // a NaN stays
+    for (const double sum : norms.to_host())
+      if (!(sum <= norm)) norm = sum;  // a NaN stays
     Buffer<inner_t<T>> x(n), sign(n);
     Matrix<T> X(*lease, n, 1);
     const auto solver = [&](bool adjoint) {
       return [&, adjoint](inner_t<T>* b) {
-        T* const column = reinterpret_cast<T*>(b);
-        copy(host, static_cast<const T*>(column), *lease, X.data(), n);
+        const std::size_t bytes = std::size_t(n) * sizeof(T);
+        api::copy(*(*lease).state(), b, X.data(), bytes);
         solve(X.view(), adjoint);
-        copy(*lease, static_cast<const T*>(X.data()), host, column, n);
+        api::copy(*(*lease).state(), X.data(), b, bytes);
       };
     };
     return real_t<T>(
         core::reciprocal_condition(norm, core::inverse_norm1(n, x.data(), sign.data(), solver(false), solver(true))));
   }
 
-  Queue host;
   Lease lease;
   Matrix<T> matrix;
   Buffer<double> norms;
@@ -165,15 +150,15 @@ CholeskyFactor<T>::CholeskyFactor(MatrixView<const T> A, const CholeskyValueOpti
   Buffer<double> used(q, o.shift_tries > 0 ? 1 : 0);
   used.fill_zero();
   state_->take_norms(o.uplo == Uplo::Lower ? core::NormOf::HermitianLower : core::NormOf::HermitianUpper);
-  trifactor::cholesky(q, o.uplo, state_->matrix.view(), info.data(),
+  trifactor::cholesky(q, o.uplo, state_->matrix, info,
                       {.mode = o.mode,
                        .tuning = o.tuning,
                        .shift_tries = o.shift_tries,
                        .shift_first = o.shift_first,
                        .shift_growth = o.shift_growth,
-                       .shift_used = used.data()});
-  if (const int k = fetched(q, info); k != 0) throw NotPositiveDefinite(k);
-  if (o.shift_tries > 0) state_->shift = fetched(q, used);
+                       .shift_used = used});
+  if (const int k = fetched(info); k != 0) throw NotPositiveDefinite(k);
+  if (o.shift_tries > 0) state_->shift = fetched(used);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -200,9 +185,9 @@ Matrix<T> CholeskyFactor<T>::solve(MatrixView<const T> B) const try {
   api::items("CholeskyFactor::solve", "B", B);
   const index_t n = state_->matrix.rows();
   if (B.rows != n) fail("CholeskyFactor::solve", "B.rows", B.rows, "equal the order of A, " + std::to_string(n));
-  auto X = state_->from_host(B);
-  cholesky_solve(*state_->lease, state_->uplo, state_->matrix.view(), X.view());
-  return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
+  Matrix<T> X(*state_->lease, B);
+  cholesky_solve(*state_->lease, state_->uplo, state_->matrix, X);
+  return state_->on_host(std::move(X));
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -213,8 +198,8 @@ std::vector<T> CholeskyFactor<T>::solve(const std::vector<T>& b) const try {
 template <Scalar T>
 real_t<T> CholeskyFactor<T>::log_det() const try {
   Buffer<real_t<T>> value(*state_->lease, 1);
-  cholesky_log_det(*state_->lease, state_->uplo, state_->matrix.view(), value.data());
-  return fetched(*state_->lease, value);
+  cholesky_log_det(*state_->lease, state_->uplo, state_->matrix, value);
+  return fetched(value);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -222,20 +207,19 @@ Matrix<T> CholeskyFactor<T>::inverse() const try {
   Queue& q = *state_->lease;
   const index_t n = state_->matrix.rows();
   Matrix<T> X(q, n, n);
-  cholesky_inverse(q, state_->uplo, state_->matrix.view(), X.view());
-  return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
+  cholesky_inverse(q, state_->uplo, state_->matrix, X);
+  return state_->on_host(std::move(X));
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 real_t<T> CholeskyFactor<T>::rcond() const try {
   State& state = *state_;
-  return state.rcond(
-      [&](MatrixView<T> X, bool) { cholesky_solve(*state.lease, state.uplo, std::as_const(state.matrix).view(), X); });
+  return state.rcond([&](MatrixView<T> X, bool) { cholesky_solve(*state.lease, state.uplo, state.matrix, X); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 Matrix<T> CholeskyFactor<T>::factor() const try {
-  auto L = state_->to_host(state_->matrix);
+  auto L = state_->matrix.to_host();
   for (index_t j = 0; j < L.cols(); ++j) {
     const bool is_lower = state_->uplo == Uplo::Lower;
     for (index_t i = is_lower ? 0 : j + 1; i < (is_lower ? j : L.rows()); ++i) L(i, j) = T(0);
@@ -268,8 +252,8 @@ LuFactor<T>::LuFactor(MatrixView<const T> A, const LuValueOptions& o) try : stat
   Queue& q = *state_->lease;
   Buffer<int> info(q, 1);
   if (A.rows == A.cols) state_->take_norms(core::NormOf::General);
-  trifactor::lu(q, state_->matrix.view(), state_->pivots.data(), info.data(), {.mode = o.mode, .tuning = o.tuning});
-  state_->zero_pivot = fetched(q, info);
+  trifactor::lu(q, state_->matrix, state_->pivots, info, {.mode = o.mode, .tuning = o.tuning});
+  state_->zero_pivot = fetched(info);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -292,9 +276,9 @@ Matrix<T> LuFactor<T>::solve(MatrixView<const T> B, Op op) const try {
   api::items("LuFactor::solve", "B", B);
   const index_t n = state_->regular_order("LuFactor::solve");
   if (B.rows != n) fail("LuFactor::solve", "B.rows", B.rows, "equal the order of A, " + std::to_string(n));
-  auto X = state_->from_host(B);
-  lu_solve(*state_->lease, op, state_->matrix.view(), state_->pivots.data(), X.view());
-  return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
+  Matrix<T> X(*state_->lease, B);
+  lu_solve(*state_->lease, op, state_->matrix, state_->pivots, X);
+  return state_->on_host(std::move(X));
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -307,8 +291,8 @@ Matrix<T> LuFactor<T>::inverse() const try {
   Queue& q = *state_->lease;
   const index_t n = state_->regular_order("LuFactor::inverse");
   Matrix<T> X(q, n, n);
-  lu_inverse(q, state_->matrix.view(), state_->pivots.data(), X.view());
-  return state_->device() == Device::Host ? std::move(X) : state_->to_host(X);
+  lu_inverse(q, state_->matrix, state_->pivots, X);
+  return state_->on_host(std::move(X));
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -317,8 +301,7 @@ real_t<T> LuFactor<T>::rcond() const try {
   state.check_square("LuFactor::rcond");
   if (state.zero_pivot != 0) return 0;
   return state.rcond([&](MatrixView<T> X, bool adjoint) {
-    lu_solve(*state.lease, adjoint ? Op::ConjTranspose : Op::None, std::as_const(state.matrix).view(),
-             state.pivots.data(), X);
+    lu_solve(*state.lease, adjoint ? Op::ConjTranspose : Op::None, state.matrix, state.pivots, X);
   });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
@@ -327,13 +310,13 @@ Determinant<T> LuFactor<T>::det() const try {
   Queue& q = *state_->lease;
   Buffer<T> sign(q, 1);
   Buffer<real_t<T>> log_abs(q, 1);
-  lu_det(q, state_->matrix.view(), state_->pivots.data(), sign.data(), log_abs.data());
-  return {fetched(q, sign), fetched(q, log_abs)};
+  lu_det(q, state_->matrix, state_->pivots, sign, log_abs);
+  return {fetched(sign), fetched(log_abs)};
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 Matrix<T> LuFactor<T>::factors() const try {
-  return state_->to_host(state_->matrix);
+  return state_->matrix.to_host();
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -341,10 +324,8 @@ std::vector<int> LuFactor<T>::row_permutation() const try {
   Queue& q = *state_->lease;
   const index_t rows = state_->matrix.rows();
   Buffer<int> p(q, rows);
-  lu_row_permutation(q, state_->pivots.data(), state_->pivots.size(), p.data(), rows);
-  std::vector<int> result(static_cast<std::size_t>(rows));
-  copy(q, p.data(), state_->host, result.data(), rows);
-  return result;
+  lu_row_permutation(q, state_->pivots, state_->pivots.size(), p, rows);
+  return p.to_host();
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE(T)                                              \

@@ -188,6 +188,9 @@ TYPED_TEST(Memory, QueuesAndBuffersSurviveEveryFailedAllocation) {
   EXPECT_EQ(k, 2);
   for (k = 1; fails_at(k, [&] { Matrix<TypeParam>(this->q, 10, 10); });) ASSERT_LT(++k, many);
   EXPECT_EQ(k, 2);
+  const Matrix<TypeParam> A(this->q, 10, 10);
+  for (k = 1; fails_at(k, [&] { A.to_host(); });) ASSERT_LT(++k, many);
+  EXPECT_EQ(k, 2);
   for (k = 1; fails_at(k, [&] { this->q.reserve(1 << 20); });) ASSERT_LT(++k, many);
   EXPECT_GT(k, 1);
   const index_t before = testing::allocation_count();

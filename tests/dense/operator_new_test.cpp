@@ -94,8 +94,11 @@ TYPED_TEST(OperatorNew, FailsInQueuesAndMemory) {
     Matrix<T> A(3, 3);
     Queue q = Queue::host();
     Matrix<T> B(q, 3, 3);
-    copy(q, A.view(), q, B.view());
+    copy(q, A, q, B);
+    Matrix<T> C(q, B);
+    C.to_host();
   });
+  EXPECT_GT(sweep("Buffer::to_host", [] { Buffer<T>(10).to_host(); }), 0);
   Queue q = Queue::host();
   sweep("Recording", [&] {
     inspect::Recording recording(q);
@@ -128,6 +131,7 @@ TYPED_TEST(OperatorNew, FailsInMessages) {
   std::vector<int> info(3);
   refused("a wrong tuning", [&] { cholesky(this->q, Uplo::Lower, A.view(), info.data(), {.tuning = "nb=0 leaf=3"}); });
   refused("a wrong size", [&] { lu(this->q, MatrixView<T>{A.data(), -1, 3, 3}, info.data(), info.data()); });
+  refused("a wrong layout", [&] { strided(A.data(), 3, 3, {.count = 10, .ld = 1}); });
   refused("a wrong number of threads", [&] { Queue::host(-1); });
 }
 
