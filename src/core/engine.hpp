@@ -83,9 +83,9 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.fork();
   e.join();
 
-  // run(arguments...), which enqueues operations that follow from these alone: replayed(run, arguments...). An engine that
+  // run(arguments...), which enqueues operations that follow from these alone: run_as_graph(run, arguments...). An engine that
   // can enqueues what such a call did, all at once, whatever the addresses: those of items, and in Arrays.
-  e.replayed([](Items<T>, Array<int>, index_t) {}, A, Array<int>{}, k);
+  e.run_as_graph([](Items<T>, Array<int>, index_t) {}, A, Array<int>{}, k);
 
   // info[b] = 0, or -1 where a ragged item's sizes are impossible (or not square, when `flag` asks for square).
   e.reset_info(A, flag, info);
@@ -144,10 +144,10 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // The rows beside a panel as one operation, if the engine has one: lu_row_block(L, pivots, A, info) makes the pivots of L,
   // the panel's triangle, in A, and solves with L in A's first rows. True when it was done.
   { e.lu_row_block(C, read_pivots, A, read_info) } -> std::same_as<bool>;
-  // What a panel does to the columns beside it as one operation, if the engine has one: lu_beside(L, pivots, A, info) makes
+  // What a panel does to the columns beside it as one operation, if the engine has one: lu_trailing_update(L, pivots, A, info) makes
   // the pivots of the panel L in A, solves with its triangle in A's first rows, and subtracts the rest of L times those from
   // A's other rows. True when it was done.
-  { e.lu_beside(C, read_pivots, A, read_info) } -> std::same_as<bool>;
+  { e.lu_trailing_update(C, read_pivots, A, read_info) } -> std::same_as<bool>;
   // Whether the interchanges to the left of panels are better made in the end, all of them at once.
   { e.lu_swaps_late(A) } -> std::same_as<bool>;
   // Makes the next n interchanges, or takes them back: swap_rows(A, pivots, n, backward, info). Row 0 of A is row

@@ -115,7 +115,7 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
     NativePanel<E> panel(e);
     cholesky_blocked(e, A, info.data, tuning, panel);
   };
-  e.replayed(in_steps, A, Array<int>{info, A.count}, tuning);
+  e.run_as_graph(in_steps, A, Array<int>{info, A.count}, tuning);
 }
 
 /// How failed items are tried again: shift * growth^t is added to the diagonal, relative to its largest entry.
@@ -153,8 +153,8 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const S
       e.take_retry(A.count, retry.data(), info);
     }
   };
-  e.replayed(all_tries, A, Array<int>{info, A.count}, tuning, shifts.without_used(),
-             Array<double>{shifts.used, A.count});   // an address is told apart, see replayed
+  e.run_as_graph(all_tries, A, Array<int>{info, A.count}, tuning, shifts.without_used(),
+             Array<double>{shifts.used, A.count});   // an address is told apart, see run_as_graph
 }
 
 /// The same for one matrix, with the diagonal tiles on the host.

@@ -20,9 +20,9 @@ void lu_row_block(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* s
 
 /// All that a panel L does to the columns A beside it: those of lu_row_block, and below A -= L times its first rows.
 template <class T, EngineFor<T> E>
-void lu_beside(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* skip) {
+void lu_trailing_update(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* skip) {
   const index_t m = L.rows, w = L.cols;
-  if (A.cols == 0 || e.lu_beside(Items<const T>(L), pivots, A, skip)) return;
+  if (A.cols == 0 || e.lu_trailing_update(Items<const T>(L), pivots, A, skip)) return;
   lu_row_block(e, L.block(0, 0, w, w), pivots, A, skip);     // A1 := L1^-1 A1, of the exchanged rows
   e.gemm(plain(L.block(w, 0, m - w, w)), plain(A.block(0, 0, w, A.cols)), A.block(w, 0, m - w, A.cols), skip);   // A2 -= L2 A1
 }
@@ -37,7 +37,7 @@ void lu_panel(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, 
   auto left = A.block(0, 0, m, k), right = A.block(0, k, m, n - k);
   lu_panel(e, left, pivots, info, skip, leaf);
   auto A21 = A.block(k, 0, m - k, k), A22 = A.block(k, k, m - k, n - k);
-  lu_beside(e, left, pivots, right, skip);                   // A12 := L11^-1 A12,  A22 -= L21 A12
+  lu_trailing_update(e, left, pivots, right, skip);                   // A12 := L11^-1 A12,  A22 -= L21 A12
   lu_panel(e, A22, pivots.from(k), info, skip, leaf);
   e.swap_rows(A21, pivots.from(k), min(m, n) - k, false, skip);
 }
@@ -57,7 +57,7 @@ void lu_blocked(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip
     const index_t w = min(nb, all - k), k1 = k + w, v = min(nb, all - k1);
     auto L = A.block(k, k, m - k, w);
     const auto update = [&](index_t j, index_t cols) {       // A12 := L11^-1 A12,  A22 -= L21 A12
-      lu_beside(e, L, pivots.from(k), A.block(k, j, m - k, cols), skip);
+      lu_trailing_update(e, L, pivots.from(k), A.block(k, j, m - k, cols), skip);
     };
     update(k1, v);
     if (v > 0) {
@@ -85,7 +85,7 @@ void lu(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
     NativePanel<E> panel(e);
     lu_blocked(e, A, pivots_of(A, pivots.data), info.data, A.ragged() ? impossible.data() : nullptr, tuning, panel);
   };
-  e.replayed(in_steps, A, all_pivots(A, pivots), Array<int>{info, A.count}, tuning);
+  e.run_as_graph(in_steps, A, all_pivots(A, pivots), Array<int>{info, A.count}, tuning);
 }
 
 /// The same for one matrix, with the panels on the host.

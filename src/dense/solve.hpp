@@ -59,7 +59,7 @@ void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int*
     kept.restore();
     set_path(triangle.path());
   };
-  e.replayed(solve, flipped, L, X, Array<const int>{info, X.count}, tuning);
+  e.run_as_graph(solve, flipped, L, X, Array<const int>{info, X.count}, tuning);
 }
 
 /// A = L L^H and X := A^-1 X, for the lower triangle of A or, flipped, the upper one. X is left alone where info is not 0; a
@@ -76,7 +76,7 @@ void cholesky_factor_solve(E& e, bool flipped, Items<T> A, Items<T> X, int* info
     if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info.data, info.data);
     cholesky_solve(e, flipped, Items<const T>(A), X, info.data, solve_tuning);
   };
-  e.replayed(both, flipped, A, X, Array<int>{info, A.count}, tuning, solve_tuning, shifts.without_used(),
+  e.run_as_graph(both, flipped, A, X, Array<int>{info, A.count}, tuning, solve_tuning, shifts.without_used(),
              Array<double>{shifts.used, A.count});
 }
 
@@ -100,7 +100,7 @@ void cholesky_inverse(E& e, bool flipped, Items<const T> L, Items<T> X, const in
     kept.restore();
     set_path(triangle.path());
   };
-  e.replayed(invert, flipped, L, X, Array<const int>{info, X.count}, tuning);
+  e.run_as_graph(invert, flipped, L, X, Array<const int>{info, X.count}, tuning);
 }
 
 /// A X = B, A^T X = B or A^H X = B with P A = L U.
@@ -137,7 +137,7 @@ void lu_solve(E& e, Op op, Items<const T> LU, const int* pivots, Items<T> X, con
     lu_triangles(e, op, LU, pivots_of(LU, pivots.data), X, skip.items(), tuning);
     kept.restore();
   };
-  e.replayed(solve, op, LU, all_pivots(LU, pivots), X, Array<const int>{info, X.count}, tuning);
+  e.run_as_graph(solve, op, LU, all_pivots(LU, pivots), X, Array<const int>{info, X.count}, tuning);
 }
 
 /// Factors A and solves for X. A ragged item whose X does not fit gets info = -1.
@@ -150,7 +150,7 @@ void lu_factor_solve(E& e, Items<T> A, int* pivots, Items<T> X, int* info, const
     if (X.ragged() && X.count > 0) e.check_solve(Items<const T>(A), X, info.data, info.data);
     lu_solve(e, Op::None, Items<const T>(A), pivots.data, X, info.data, solve_tuning);
   };
-  e.replayed(both, A, all_pivots(A, pivots), X, Array<int>{info, A.count}, tuning, solve_tuning);
+  e.run_as_graph(both, A, all_pivots(A, pivots), X, Array<int>{info, A.count}, tuning, solve_tuning);
 }
 
 template <class T, EngineFor<T> E>
@@ -164,7 +164,7 @@ void lu_inverse(E& e, Items<const T> LU, const int* pivots, Items<T> X, const in
     lu_triangles(e, Op::None, LU, pivots_of(LU, pivots.data), X, skip.items(), tuning);
     kept.restore();
   };
-  e.replayed(invert, LU, all_pivots(LU, pivots), X, Array<const int>{info, X.count}, tuning);
+  e.run_as_graph(invert, LU, all_pivots(LU, pivots), X, Array<const int>{info, X.count}, tuning);
 }
 
 }  // namespace trifactor::dense

@@ -27,7 +27,7 @@ class HostEngine {
   void fork() {}
   void join() {}
   template <class Run, class... A>
-  void replayed(const Run& run, const A&... arguments) {
+  void run_as_graph(const Run& run, const A&... arguments) {
     run(arguments...);
   }
 
@@ -97,7 +97,7 @@ class HostEngine {
     return false;
   }
   template <class T>
-  bool lu_beside(Items<const T>, Pivots<const int>, Items<T>, const int*) {
+  bool lu_trailing_update(Items<const T>, Pivots<const int>, Items<T>, const int*) {
     return false;
   }
   template <class T>

@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <memory>
 #include <thread>
 
@@ -390,6 +391,32 @@ TYPED_TEST(Graph, ThreadsReplayEachTheirOwnCalls) {
   work(Call::LuFactorSolve);
   other.join();
   EXPECT_EQ(testing::replay_count(), replays + 16);
+}
+
+// Who synchronizes the device invalidates every capture that is going on: those calls are launched instead.
+TYPED_TEST(Graph, CallsWhoseCaptureIsInvalidatedAreLaunched) {
+  using T = TypeParam;
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    while (!done) {
+      cudaDeviceSynchronize();
+      void* p = nullptr;
+      if (cudaMalloc(&p, 1 << 16) == cudaSuccess) cudaFree(p);
+      cudaGetLastError();
+    }
+  });
+  try {
+    Queue q = Queue::cuda();
+    for (index_t n = 100; n < 130; ++n)
+      for (Call call : {Call::Lu, Call::CholeskyInverse}) {
+        SCOPED_TRACE(::testing::Message() << "call " << int(call) << ", n=" << n);
+        CallAgain<T> again(q, this->random, call, n % 2 ? Kind::Strided : Kind::Ragged, n, 3);
+        const Called<T> launched = again.run();
+        for (int turn = 0; turn < 5; ++turn) again.run().expect_same_bits(launched);
+      }
+  } catch (const std::exception& e) { ADD_FAILURE() << e.what(); }
+  done = true;
+  other.join();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Several queues at once, each with a thread of its own, while others allocate, free and copy.
-#include <support/device.hpp>
+#include <support/factored.hpp>
 #include <support/ratios.hpp>
 
 #include <atomic>
@@ -28,7 +28,7 @@ class QueuesTest : public DeviceTest {
       return a;
   }
 
-  /// Factors and solves three times, so that the calls are launched, recorded and replayed.
+  /// Factors and solves three times, so that the calls are launched, captured and replayed.
   void work(Queue& queue, Random& r, bool lu_of, index_t n) {
     const auto A = dominant(r, n), B = random_matrix<T>(r, n, 3);
     DeviceMatrix<T> F(queue, A), X(queue, B);
@@ -57,9 +57,7 @@ TYPED_TEST(QueuesTest, EightAtOnceMixFactorizations) {
   const auto guarded = [](auto run) {
     try {
       run();
-    } catch (const std::exception& e) {
-      ADD_FAILURE() << e.what();
-    }
+    } catch (const std::exception& e) { ADD_FAILURE() << e.what(); }
   };
   std::vector<std::thread> threads;
   for (int t = 0; t < queues; ++t)
@@ -87,6 +85,41 @@ TYPED_TEST(QueuesTest, EightAtOnceMixFactorizations) {
     });
   });
   for (auto& thread : threads) thread.join();
+}
+
+// A queue that ends synchronizes the device, and with it every capture would be lost that is going on: it waits for
+// them.
+TYPED_TEST(QueuesTest, QueuesThatComeAndGoSpoilNoGraph) {
+  if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
+  using T = TypeParam;
+  constexpr int workers = 4, orders = 20, turns = 3;
+  const index_t replays = testing::replay_count();
+  std::atomic<int> busy{workers};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < workers; ++t)
+    threads.emplace_back([&, t] {
+      try {
+        Random r(test_seed() + std::uint64_t(t) * 1000);
+        Queue own = Queue::cuda();
+        own.reserve(16 << 20);
+        for (index_t n = 80; n < 80 + orders; ++n) {
+          const auto A = this->dominant(r, n);
+          DeviceMatrix<T> F(own, A);
+          DeviceArray<int> pivots(own, n, 0), info(own, 1, -7);
+          for (int turn = 0; turn < turns; ++turn) {
+            F.upload(A);
+            lu(own, F.view(), pivots.data(), info.data(), {.tuning = "whole=0 nb=16 leaf=8"});
+            own.sync();
+            EXPECT_EQ(info.download()[0], 0);
+            EXPECT_LT(lu_ratio(A, F.download(), pivots.download()), threshold) << "n=" << n << " turn " << turn;
+          }
+        }
+      } catch (const std::exception& e) { ADD_FAILURE() << e.what(); }
+      --busy;
+    });
+  while (busy > 0) { const Queue passing = Queue::cuda(); }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(testing::replay_count(), replays + workers * orders * (turns - 1));
 }
 
 }  // namespace

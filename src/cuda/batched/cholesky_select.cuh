@@ -2,12 +2,14 @@
 // memory, one to a block from the left by block columns. Only the triangle is touched.
 #pragma once
 
+#include <cuda/batched/batched.hpp>
 #include <cuda/batched/items.cuh>
 #include <cuda/batched/ragged.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/cholesky_left.cuh>
 #include <cuda/batched/cholesky_warp.cuh>
 #include <cuda/batched/cholesky_lanes.cuh>
+#include <cuda/single/single.hpp>
 
 #include <algorithm>
 
@@ -428,7 +430,7 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
     step[steps++] = {
         k, {grid.x, grid.y}, 32, bytes, granted(k).overlaps && steps > 1, {&A, &below, &info, &first, &resets}};
   });
-  room.graphs->enqueue(stream, {step, std::size_t(steps)});
+  for (int i = 0; i < steps; ++i) enqueue(stream, step[i]);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 // a time in the registers of a warp. A matrix may be factored first, so that it is read once.
 #pragma once
 
+#include <cuda/batched/batched.hpp>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/cholesky_warp.cuh>
 #include <cuda/device/pivot_block.cuh>

@@ -1,6 +1,7 @@
 // C -= A B for every batch kind: one block for each item and each square of C, on the tensor cores where there are any.
 #pragma once
 
+#include <cuda/batched/batched.hpp>
 #include <cuda/device/pipeline.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/device/mma.cuh>

@@ -1,6 +1,7 @@
 // LU of matrices, or of panels of larger ones, whose rows fit in the registers of threads; and their interchanges.
 #pragma once
 
+#include <cuda/batched/batched.hpp>
 #include <cuda/batched/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/lu_panel.cuh>

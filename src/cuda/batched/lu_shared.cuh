@@ -2,6 +2,7 @@
 // in registers, a row to a thread, and updates on the tensor cores.
 #pragma once
 
+#include <cuda/batched/batched.hpp>
 #include <cuda/device/pipeline.cuh>
 #include <cuda/batched/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>

@@ -2,6 +2,7 @@
 // the others updated. In three, each would read and write them again.
 #pragma once
 
+#include <cuda/batched/batched.hpp>
 #include <cuda/engine/launch.cuh>
 #include <cuda/device/mma.cuh>
 
@@ -23,7 +24,7 @@ struct LuStrip {
 /// The panel L is (m, w), A (m, any). A := P A; its first w rows := L^-1 times them; the others -= L times those.
 template <class T, class S>
 __global__ void __launch_bounds__(S::threads, S::blocks)
-    lu_beside_kernel(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info, int strips) {
+    lu_trailing_update_kernel(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info, int strips) {
   constexpr int most = S::most, cols = S::cols, warps = S::warps, P = S::pitch, vector = S::vector;
   using Vector = typename S::Vector;
   extern __shared__ __align__(16) unsigned char strip_memory[];
@@ -207,10 +208,10 @@ void launch_lu_strips(void* stream, const Items<const T>& L, const Pivots<const 
   constexpr index_t most = 1 << 30;  // blocks
   const index_t strips = min(ceil_div(A.cols, index_t(S::cols)), most);
   const dim3 grid(unsigned(strips * min(A.count, most / strips)));
-  launch(stream, lu_beside_kernel<T, S>, grid, S::threads, S::bytes, L, pivots, A, info, int(strips));
+  launch(stream, lu_trailing_update_kernel<T, S>, grid, S::threads, S::bytes, L, pivots, A, info, int(strips));
 }
 template <class T>
-void launch_lu_beside(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
+void launch_lu_trailing_update(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
   if constexpr (!is_complex<T>) {
     // What the blocks of a device work on at a time is to stay in the second-level cache, between exchange and update.
     // H200, f64, n = 512: 4.85 ms of strips with 32 columns and four blocks on a multiprocessor, 5.65 with three, 7.13
@@ -225,11 +226,11 @@ void launch_lu_beside(void* stream, Items<const T> L, Pivots<const int> pivots, 
     };
     if (L.cols <= 32) return with(std::integral_constant<int, 32>{});
     if (L.cols <= 64) return with(std::integral_constant<int, 64>{});
-    with(std::integral_constant<int, int(lu_beside_limit)>{});
+    with(std::integral_constant<int, int(lu_trailing_limit)>{});
   }
 }
 
 }  // namespace trifactor::cuda
 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T) \
-  template void trifactor::cuda::launch_lu_beside<T>(void*, Items<const T>, Pivots<const int>, Items<T>, const int*);
+  template void trifactor::cuda::launch_lu_trailing_update<T>(void*, Items<const T>, Pivots<const int>, Items<T>, const int*);

@@ -2,6 +2,7 @@
 // factors a panel, with up to four rows to a lane, while the others still update the columns beyond it.
 #pragma once
 
+#include <cuda/batched/batched.hpp>
 #include <cuda/device/pipeline.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/lu_panel.cuh>

@@ -2,6 +2,7 @@
 // batches, a right-hand side lies in the registers of a lane.
 #pragma once
 
+#include <cuda/batched/batched.hpp>
 #include <cuda/batched/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/device/team.cuh>

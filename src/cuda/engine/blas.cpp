@@ -1,9 +1,10 @@
 // CudaEngine: triangular solves and products. One large matrix goes to cuBLAS, batches and small triangles to kernels.
 #include <core/blas_form.hpp>
 #include <core/path.hpp>
+#include <cuda/batched/batched.hpp>
 #include <cuda/engine/cublas.hpp>
 #include <cuda/engine/engine.hpp>
-#include <cuda/engine/kernels.hpp>
+#include <cuda/single/single.hpp>
 
 namespace trifactor::cuda {
 
@@ -118,11 +119,11 @@ bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<
 }
 
 template <class T>
-bool CudaEngine::lu_beside(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
-  if (is_complex<T> || !lu_swaps_late(A) || L.cols > lu_beside_limit) return false;
+bool CudaEngine::lu_trailing_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
+  if (is_complex<T> || !lu_swaps_late(A) || L.cols > lu_trailing_limit) return false;
   if (arena().planning() || A.cols == 0) return true;
-  const Traced traced(*this, "lu_beside", A.rows, A.cols, L.cols);
-  launch_lu_beside(stream_, L, pivots, A, info);
+  const Traced traced(*this, "lu_trailing_update", A.rows, A.cols, L.cols);
+  launch_lu_trailing_update(stream_, L, pivots, A, info);
   return true;
 }
 // Up to 128 rows nothing is gained: 1,000 items in f64 take 0.527 ms, against 0.513 step by step. Above the upper limit
@@ -130,7 +131,7 @@ bool CudaEngine::lu_beside(Items<const T> L, Pivots<const int> pivots, Items<T> 
 template <class T>
 bool CudaEngine::lu_swaps_late(const Items<T>& A) const {
   const index_t edge = max(A.stored_rows, A.stored_cols);
-  return A.count > 1 && edge > 128 && edge <= MovedArguments::strided_limit;
+  return A.count > 1 && edge > 128 && edge <= StagedArguments::strided_limit;
 }
 
 template <class T>
@@ -186,7 +187,7 @@ void CudaEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   const Traced traced(*this, "gemm", C.rows, C.cols, A.items.cols);
   const GemmForm form = gemm_form(A, B, C);
   // cuBLAS cannot skip items (of one matrix, solves keep what must not change), and small ones gain nothing by it.
-  const bool small = C.count > 1 && max(C.stored_rows, C.stored_cols) <= MovedArguments::strided_limit;
+  const bool small = C.count > 1 && max(C.stored_rows, C.stored_cols) <= StagedArguments::strided_limit;
   if (C.pointers || small || !form.possible() || (C.count > 1 && info))
     return launch_update(stream_, A, B, C, false, info);
   const auto stored = [](const auto& X) {
@@ -224,9 +225,10 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   template index_t CudaEngine::inverses_size<T>(const Operand<T>&, index_t) const;                            \
   template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, index_t, T*, const int*);                     \
   template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const Inverses<T>&, Items<T>, const int*);    \
-  template bool CudaEngine::lu_solved_whole<T>(Op, Items<const T>, Pivots<const int>, Items<T>, const int*, const SolveTuning&); \
+  template bool CudaEngine::lu_solved_whole<T>(Op, Items<const T>, Pivots<const int>, Items<T>, const int*,   \
+                                               const SolveTuning&);                                           \
   template bool CudaEngine::lu_row_block<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);         \
-  template bool CudaEngine::lu_beside<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);            \
+  template bool CudaEngine::lu_trailing_update<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);   \
   template bool CudaEngine::lu_swaps_late<T>(const Items<T>&) const;                                          \
   template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);                            \
   template void CudaEngine::herk<T>(Items<const T>, Items<T>, const int*);

@@ -4,7 +4,6 @@
 
 #include <core/engine.hpp>
 #include <core/trace.hpp>
-#include <cuda/engine/launch_graphs.hpp>
 #include <cuda/engine/graph_cache.hpp>
 #include <trifactor/info.hpp>
 
@@ -18,6 +17,8 @@ namespace trifactor::cuda {
 using namespace core;
 
 std::vector<DeviceInfo> devices();
+/// "sm_90", for example.
+std::string architecture_of(int device);
 /// Why there is no device that can be used; empty when there is one.
 std::string why_no_device();
 
@@ -61,20 +62,22 @@ class CudaEngine {
   CudaEngine& side() { return *side_; }
   void fork();
   void join();
-  /// A call of the main lane is one graph from the second time on, wherever its arguments lie; see RecordedCall and
-  /// MovedArguments. Launch by launch where the caller captures, where somebody records a trace, and inside of another one.
+  /// run(arguments...). A call of the main lane is one graph from the second time on, wherever its arguments lie; see
+  /// CachedCall and StagedArguments. Launch by launch where the caller captures, where somebody records a trace, and
+  /// inside of another one.
   template <class Run, class... A>
-  void replayed(const Run& run, const A&... arguments) {
-    if (main_ != this || in_replay_) return run(arguments...);
-    const InReplay inside(in_replay_);
-    MovedArguments moved(arena(), arguments...);
+  void run_as_graph(const Run& run, const A&... arguments) {
+    if (main_ != this || inside_graph_) return run(arguments...);
+    const InsideGraph inside(inside_graph_);
+    StagedArguments staged(arena(), arguments...);
     if (arena().planning() || trace() || capturing()) return run(arguments...);
-    RecordedCall& here = calls_.find(CallKey<Run, A...>{{arguments...}});
-    const auto run_here = [&] { run(arguments...); };
-    if (!moved.possible()) return replay(here, std::cref(run_here));
-    const std::tuple<A...> there{moved(arguments)...};
-    const auto run_there = [&] { std::apply(run, there); };
-    replay(here, std::cref(run_here), &moved_calls_.find(CallKey<Run, A...>{there}), std::cref(run_there), &moved);
+    CachedCall& direct = graphs_.find(CallKey<Run, A...>{{arguments...}});
+    const auto run_direct = [&] { run(arguments...); };
+    if (!staged.possible()) return enqueue_call(direct, std::cref(run_direct));
+    const std::tuple<A...> there{staged(arguments)...};
+    const auto run_staged = [&] { std::apply(run, there); };
+    enqueue_call(direct, std::cref(run_direct), &graphs_.find(CallKey<Run, A...>{there}), std::cref(run_staged),
+                 &staged);
   }
 
   template <class T>
@@ -123,11 +126,12 @@ class CudaEngine {
   template <class T>
   index_t lu_tile_limit(const Items<T>& A) const;
   template <class T>
-  bool lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info, const SolveTuning&);
+  bool lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info,
+                       const SolveTuning&);
   template <class T>
   bool lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
   template <class T>
-  bool lu_beside(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
+  bool lu_trailing_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
   template <class T>
   bool lu_swaps_late(const Items<T>& A) const;
   template <class T>
@@ -201,25 +205,20 @@ class CudaEngine {
   template <class T>
   void cholesky_persistent(Items<T> A, int band, bool resets, int* info, index_t first);
   explicit CudaEngine(CudaEngine& main);  // its side lane
-  struct InReplay {
+  struct InsideGraph {
     bool& flag;
-    explicit InReplay(bool& f) : flag(f) { flag = true; }
-    InReplay(const InReplay&) = delete;
-    ~InReplay() { flag = false; }
+    explicit InsideGraph(bool& f) : flag(f) { flag = true; }
+    InsideGraph(const InsideGraph&) = delete;
+    ~InsideGraph() { flag = false; }
   };
-  /// A call whose launches follow from the addresses themselves.
-  template <class Run, class... A>
-  void replayed_here(const Run& run, const A&... arguments) {
-    if (main_ != this || in_replay_ || arena().planning() || trace() || capturing()) return run();
-    const InReplay inside(in_replay_);
-    replay(calls_.find(CallKey<Run, A...>{{arguments...}}), std::cref(run));
-  }
-  void replay(RecordedCall& here, const std::function<void()>& run, RecordedCall* anywhere = nullptr,
-              const std::function<void()>& run_moved = {}, MovedArguments* moved = nullptr);
-  bool record(RecordedCall&, const std::function<void()>& run);
+  void enqueue_call(CachedCall& direct, const std::function<void()>& run, CachedCall* indirect = nullptr,
+                    const std::function<void()>& run_staged = {}, StagedArguments* staged = nullptr);
+  void capture(CachedCall&, const std::function<void()>& run);
   void use_stream(void* stream);
   void open_lane(void* borrowed_stream, bool borrowed);
   void close_lane() noexcept;
+
+  static constexpr index_t flag_count = 1 << 15;  // enough for matrices of order 260,000, complex or not
 
   int device_;
   int multiprocessors_ = 0;
@@ -231,15 +230,14 @@ class CudaEngine {
   void* blas_ = nullptr;
   void* blas_workspace_ = nullptr;
   void* flags_ = nullptr;             // of persistent kernels: zero between launches
-  LaunchGraphs graphs_;
-  RecordedCalls calls_, moved_calls_;  // of the main lane
-  void* recorder_ = nullptr;           // of the main lane: the stream that calls are captured from
-  bool in_replay_ = false;             // of the main lane
+  GraphCache graphs_;                 // of the main lane
+  void* capture_stream_ = nullptr;    // of the main lane: calls are captured from it
+  bool inside_graph_ = false;         // of the main lane
   Arena arena_, pinned_;              // of the main lane
   std::unique_ptr<CudaEngine> side_;  // of the main lane
   Trace* trace_ = nullptr;            // of the main lane
   Moment trace_start_;
-  std::vector<MarkedSpan> marked_;    // of the main lane
+  std::vector<MarkedSpan> marked_;  // of the main lane
 };
 
 }  // namespace trifactor::cuda

@@ -1,6 +1,6 @@
 // CudaEngine: assembly, and the rows of fronts in solves.
 #include <cuda/engine/engine.hpp>
-#include <cuda/engine/kernels.hpp>
+#include <cuda/entries/entries.hpp>
 
 namespace trifactor::cuda {
 

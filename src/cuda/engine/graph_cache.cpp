@@ -1,101 +1,105 @@
-// CudaEngine: calls that come again.
+// CudaEngine: calls that come again become graphs.
 #include <cuda/engine/graph_cache.hpp>
 
 #include <cuda/engine/check.hpp>
 #include <cuda/engine/engine.hpp>
-#include <cuda/engine/kernels.hpp>
+#include <cuda/entries/entries.hpp>
 
 namespace trifactor::cuda {
 
 namespace {
-
-cudaStream_t as_stream(void* s) { return static_cast<cudaStream_t>(s); }
 
 /// Its node in the graph that is being captured; null if there is nothing to copy.
 void* enqueue_copies(void* stream, ArgumentCopies& copies) {
   LaunchStep step = copy_arguments_step(copies);
   return copies.count > 0 ? enqueue_captured(stream, step) : nullptr;
 }
-void set_copies(const RecordedCall& call, int which, ArgumentCopies& copies) {
+void set_copies(const CachedCall& call, int which, ArgumentCopies& copies) {
   LaunchStep step = copy_arguments_step(copies);
   if (call.copies[which]) set_arguments(call.executable, call.copies[which], step);
 }
 
 }  // namespace
 
-RecordedCall::~RecordedCall() { forget(); }
-void RecordedCall::forget() noexcept {
+std::shared_mutex& capture_mutex() {
+  static std::shared_mutex mutex;
+  return mutex;
+}
+
+CachedCall::~CachedCall() { forget_graph(); }
+void CachedCall::forget_graph() noexcept {
   if (executable) cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(std::exchange(executable, nullptr)));
   if (graph) cudaGraphDestroy(static_cast<cudaGraph_t>(std::exchange(graph, nullptr)));
 }
 
-/// A call that came with the same addresses before is recorded with them; one of which only the addresses are new, with
-/// its arguments moved, for all addresses to come. That graph takes the device a little longer, so that calls that come
-/// often get their own nevertheless.
-void CudaEngine::replay(RecordedCall& here, const std::function<void()>& run, RecordedCall* anywhere,
-                        const std::function<void()>& run_moved, MovedArguments* moved) {
-  using enum RecordedCall::State;
+/// A call that came with the same addresses before is captured with them; one of which only the addresses are new, with
+/// its arguments staged, for all addresses to come. That graph takes the device a little longer, so that calls that
+/// come often at the same addresses get their own nevertheless. Where there is no graph, launch by launch.
+void CudaEngine::enqueue_call(CachedCall& direct, const std::function<void()>& run, CachedCall* indirect,
+                              const std::function<void()>& run_staged, StagedArguments* staged) {
   constexpr index_t often = 3;
   const void* scratch = arena().top();
-  const auto enqueue_graph = [&](const RecordedCall& call) {
+  const auto enqueue_graph = [&](const CachedCall& call) {
     check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(call.executable), as_stream(stream_)), "cudaGraphLaunch");
     set_path(call.path.kind, call.path.detail);
     count_replay();
   };
-  const index_t came_here = here.times++, came_at_all = anywhere ? anywhere->times++ : 0;
-  if (here.state == Recorded && here.scratch != scratch) here.state = Launched;
-  if (here.state == Launched && came_here >= (anywhere && anywhere->state == Recorded ? often : 1)) {
-    here.state = record(here, run) ? Recorded : Refused;
-    here.scratch = scratch;
+  const index_t came_direct = direct.times++, came_indirect = indirect ? indirect->times++ : 0;
+  if (direct.executable && direct.scratch != scratch) direct.forget_graph();
+  if (direct.may_capture() && came_direct >= (indirect && indirect->executable ? often : 1)) {
+    capture(direct, run);
+    direct.scratch = scratch;
   }
-  if (here.state == Recorded) return enqueue_graph(here);
-  if (anywhere && anywhere->state == Launched && came_at_all > 0) {
-    const auto with_copies = [&] {
-      anywhere->copies[0] = enqueue_copies(stream_, moved->before);
-      run_moved();
-      anywhere->copies[1] = enqueue_copies(stream_, moved->after);
-    };
-    anywhere->state = record(*anywhere, with_copies) ? Recorded : Refused;
-  }
-  if (!anywhere || anywhere->state != Recorded) return run();
-  set_copies(*anywhere, 0, moved->before);
-  set_copies(*anywhere, 1, moved->after);
-  enqueue_graph(*anywhere);
+  if (direct.executable) return enqueue_graph(direct);
+  if (indirect && indirect->may_capture() && came_indirect > 0)
+    capture(*indirect, [&] {
+      indirect->copies[0] = enqueue_copies(stream_, staged->before);
+      run_staged();
+      indirect->copies[1] = enqueue_copies(stream_, staged->after);
+    });
+  if (!indirect || !indirect->executable) return run();
+  set_copies(*indirect, 0, staged->before);
+  set_copies(*indirect, 1, staged->after);
+  enqueue_graph(*indirect);
 }
 
 /// Captures what run() launches, from a stream of its own: the caller's may be one that cannot be captured, or that
-/// others use meanwhile. False where there is no graph of it; what is wrong then shows when it is launched.
-bool CudaEngine::record(RecordedCall& call, const std::function<void()>& run) {
-  constexpr std::size_t most = 4096;  // launches; where there are more, they take longer than the host needs for them
-  if (!recorder_) {
+/// others use meanwhile. Where that fails there is no graph, and both lanes' streams are as before: what is wrong shows
+/// when the call is launched.
+void CudaEngine::capture(CachedCall& call, const std::function<void()>& run) {
+  constexpr std::size_t max_nodes = 4096;  // where there are more, they take longer than the host needs for them
+  const std::shared_lock others_wait(capture_mutex());
+  if (!capture_stream_) {
     int priority = 0;
     check(cudaStreamGetPriority(as_stream(stream_), &priority), "cudaStreamGetPriority");
     cudaStream_t s = nullptr;
     check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority), "cudaStreamCreate");
-    recorder_ = s;
+    capture_stream_ = s;
   }
-  call.forget();
+  ++call.attempts;
   void* const own = stream_;
   bool good = true;
   try {
-    use_stream(recorder_);
-    check(cudaStreamBeginCapture(as_stream(recorder_), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    use_stream(capture_stream_);
+    check(cudaStreamBeginCapture(as_stream(capture_stream_), cudaStreamCaptureModeThreadLocal),
+          "cudaStreamBeginCapture");
     run();
   } catch (...) { good = false; }
-  cudaGraph_t graph = nullptr;
-  good = cudaStreamEndCapture(as_stream(recorder_), &graph) == cudaSuccess && good;
+  cudaGraph_t graph = nullptr;  // none where the capture was invalidated; the streams are out of it in any case
+  good = cudaStreamEndCapture(as_stream(capture_stream_), &graph) == cudaSuccess && good;
+  call.graph = graph;
   use_stream(own);
-  std::size_t launches = 0;
-  good = good && cudaGraphGetNodes(graph, nullptr, &launches) == cudaSuccess && launches <= most;
+  std::size_t nodes = 0;
+  good = good && cudaGraphGetNodes(graph, nullptr, &nodes) == cudaSuccess;
+  if (nodes > max_nodes) good = false, call.attempts = CachedCall::max_attempts;
   cudaGraphExec_t executable = nullptr;
   good = good && cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority) == cudaSuccess;
-  if (!good) cudaGetLastError();  // it was told
-  call.graph = graph, call.executable = executable, call.path = path();
-  if (!good)
-    call.forget();
-  else if (!call.copies[0])
-    cudaGraphDestroy(static_cast<cudaGraph_t>(std::exchange(call.graph, nullptr)));
-  return good;
+  if (!good) {
+    cudaGetLastError();  // it has no consequences
+    return call.forget_graph();
+  }
+  call.executable = executable, call.path = path(), call.attempts = 0;
+  if (!call.copies[0]) cudaGraphDestroy(static_cast<cudaGraph_t>(std::exchange(call.graph, nullptr)));
 }
 
 }  // namespace trifactor::cuda

@@ -1,4 +1,5 @@
-// Calls that are many launches: those that come again, at the same addresses or at others, are enqueued as one graph.
+// The graph cache: calls that are many launches and come again, at the same addresses or at others, are enqueued as one
+// graph.
 #pragma once
 
 #include <core/batch.hpp>
@@ -9,11 +10,16 @@
 #include <algorithm>
 #include <any>
 #include <list>
+#include <shared_mutex>
 #include <tuple>
 
 namespace trifactor::cuda {
 
 using namespace core;
+
+/// Held shared by who captures, and alone by who calls what synchronizes the device: that would invalidate every
+/// capture of the process, whatever its mode. cublasDestroy does so.
+std::shared_mutex& capture_mutex();
 
 /// What tells calls apart: the driver, by its type, and everything that its launches follow from.
 template <class Run, class... A>
@@ -24,30 +30,33 @@ struct CallKey {
 
 /// A call of a driver that launches one kernel after the other. It is launched so when it is new; when it comes again
 /// the launches are captured. So calls that never come again do not pay for a graph.
-struct RecordedCall {
-  enum class State { Launched, Recorded, Refused };
+struct CachedCall {
+  static constexpr int max_attempts = 3;  // somebody else's device synchronization may spoil a capture
 
-  explicit RecordedCall(std::any call_key) : key(std::move(call_key)) {}
-  RecordedCall(const RecordedCall&) = delete;
-  ~RecordedCall();
-  void forget() noexcept;  // its graph
+  explicit CachedCall(std::any call_key) : key(std::move(call_key)) {}
+  CachedCall(const CachedCall&) = delete;
+  ~CachedCall();
+  void forget_graph() noexcept;
+  /// Whether a capture is still worth trying.
+  bool may_capture() const { return !executable && attempts < max_attempts; }
 
   std::any key;
-  State state = State::Launched;
   index_t times = 0;              // that it came
-  void* executable = nullptr;     // a cudaGraphExec_t where it is recorded
-  void* graph = nullptr;          // where arguments are moved: its cudaGraph_t
-  void* copies[2] = {};           // and the nodes that do it, before and after all others
+  int attempts = 0;               // to capture it, since the last that succeeded
+  void* executable = nullptr;     // a cudaGraphExec_t once it is captured
+  void* graph = nullptr;          // where arguments are staged: its cudaGraph_t
+  void* copies[2] = {};           // and the nodes that copy them, before and after all others
   const void* scratch = nullptr;  // where the launches find scratch memory: elsewhere they are captured again
   core::Path path;
 };
 
-/// The calls that came last.
-class RecordedCalls {
+/// The calls that came last, those with staged arguments as calls of their own.
+class GraphCache {
  public:
+  /// Valid until so many others came: two finds in a row do not harm each other.
   template <class Key>
-  RecordedCall& find(const Key& key) {
-    const auto known = std::find_if(calls_.begin(), calls_.end(), [&](const RecordedCall& c) {
+  CachedCall& find(const Key& key) {
+    const auto known = std::find_if(calls_.begin(), calls_.end(), [&](const CachedCall& c) {
       const Key* k = std::any_cast<Key>(&c.key);
       return k && *k == key;
     });
@@ -55,39 +64,38 @@ class RecordedCalls {
       calls_.splice(calls_.begin(), calls_, known);
     } else {
       calls_.emplace_front(key);
-      if (calls_.size() > most) calls_.pop_back();  // a graph that still runs is freed when it is through
+      if (calls_.size() > max_calls) calls_.pop_back();  // a graph that still runs is freed when it is through
     }
     return calls_.front();
   }
 
  private:
-  static constexpr std::size_t most = 64;
-  std::list<RecordedCall> calls_;
+  static constexpr std::size_t max_calls = 128;
+  std::list<CachedCall> calls_;
 };
 
-/// Arrays on their way: so many ints, or, where the step is not negative, the addresses of so many items from `from`
-/// on.
+/// A copy of `count` ints, or, where the step is not negative, the addresses of `count` items from `from` on.
 struct ArgumentCopy {
   const void* from;
   void* to;
   index_t count, step;
 };
 struct ArgumentCopies {
-  static constexpr int most = 12;  // of two ragged batches, pivots, info, and shifts
-  ArgumentCopy copy[most];
+  static constexpr int max_count = 12;  // of two ragged batches, pivots, info, and shifts
+  ArgumentCopy copy[max_count];
   int count = 0;
 
   void add(const void* from, void* to, index_t size, index_t step = -1) { copy[count++] = {from, to, size, step}; }
 };
 
-/// The arguments of a call on batches as a graph can keep them wherever the caller's data lie: addresses and sizes of
-/// items, and arrays beside them, are copied to scratch memory before, and what was written to such arrays is copied
+/// The arguments of a call on batches as a graph can refer to them wherever the caller's data lie: addresses and sizes
+/// of items, and arrays beside them, are copied to scratch memory before, and what was written to such arrays is copied
 /// back after.
-class MovedArguments {
+class StagedArguments {
  public:
   template <class... A>
-  explicit MovedArguments(Arena& arena, const A&... arguments)
-      : possible_((movable(arguments) && ...)),
+  explicit StagedArguments(Arena& arena, const A&... arguments)
+      : possible_((can_stage(arguments) && ...)),
         room_(arena.take<char>(possible_ ? (bytes_of(arguments) + ... + 0) : 0)),
         next_(room_.data()) {}
 
@@ -105,14 +113,14 @@ class MovedArguments {
       before.add(A.base, to, A.count, A.stride * index_t(sizeof(T)));
     B.base = nullptr, B.pointers = to, B.stride = 0;
     if (!A.ragged()) return B;
-    B.item_rows = moved(A.item_rows, A.count), B.item_cols = moved(A.item_cols, A.count);
-    B.item_ld = moved(A.item_ld, A.count);
+    B.item_rows = staged(A.item_rows, A.count), B.item_cols = staged(A.item_cols, A.count);
+    B.item_ld = staged(A.item_ld, A.count);
     return B;
   }
   template <class I>
   Array<I> operator()(const Array<I>& a) {
     if (!a.data) return a;
-    I* const to = moved(a.data, a.size);
+    I* const to = staged(a.data, a.size);
     if constexpr (!std::is_const_v<I>) after.add(to, a.data, ints<I>(a.size));
     return {to, a.size};
   }
@@ -134,15 +142,15 @@ class MovedArguments {
     return ceil_div(size * index_t(sizeof(I)), alignment) * alignment;
   }
   template <class T>
-  static bool movable(const Items<T>& A) {
+  static bool can_stage(const Items<T>& A) {
     return A.pointers || (A.count > 1 && max(A.stored_rows, A.stored_cols) <= strided_limit);
   }
   /// Not where strided items are worked on one by one.
-  static bool movable(const CholeskyTuning& t) {
+  static bool can_stage(const CholeskyTuning& t) {
     return t.separate > strided_limit && (t.whole >= strided_limit || t.persistent == 0);
   }
   template <class V>
-  static bool movable(const V&) {
+  static bool can_stage(const V&) {
     return true;
   }
   template <class T>
@@ -162,7 +170,7 @@ class MovedArguments {
     return reinterpret_cast<I*>(std::exchange(next_, next_ + room<I>(size)));
   }
   template <class I>
-  I* moved(I* data, index_t size) {
+  I* staged(I* data, index_t size) {
     const auto to = take<std::remove_const_t<I>>(size);
     before.add(data, to, ints<I>(size));
     return to;

@@ -2,12 +2,15 @@
 // LaunchStep, let each other begin.
 #pragma once
 
+#include <core/batch.hpp>
 #include <cuda/engine/check.hpp>
-#include <cuda/engine/kernels.hpp>
+#include <cuda/engine/launch_step.hpp>
 
 #include <vector>
 
 namespace trifactor::cuda {
+
+using namespace core;
 
 /// Blocks of a grid that covers `count` items; kernels loop over items with the grid's size as their step.
 inline unsigned grid_for(index_t count) { return unsigned(min(count, index_t(1) << 30)); }

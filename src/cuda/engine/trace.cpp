@@ -2,7 +2,8 @@
 // grid do inside of them, by the device's clock.
 #include <cuda/engine/check.hpp>
 #include <cuda/engine/engine.hpp>
-#include <cuda/engine/kernels.hpp>
+#include <cuda/entries/entries.hpp>
+#include <cuda/single/single.hpp>
 
 #include <exception>
 
@@ -11,8 +12,6 @@ namespace trifactor::cuda {
 namespace {
 
 constexpr int pause_ns = 100'000;  // longer than the host needs to enqueue a call
-
-cudaEvent_t as_event(void* e) { return static_cast<cudaEvent_t>(e); }
 
 /// An event's time in seconds after `start`; -1 where it was not recorded.
 double seconds_between(void* start, void* event) {
@@ -35,7 +34,7 @@ void* CudaEngine::take_marks(index_t count) {
   const auto bytes = std::size_t(count) * sizeof(Mark);
   check(cudaMalloc(&marks, bytes), "memory for a trace");
   main_->marked_.push_back({trace()->spans.size(), marks, count});
-  check(cudaMemsetAsync(marks, 0, bytes, static_cast<cudaStream_t>(stream_)), "cudaMemsetAsync");
+  check(cudaMemsetAsync(marks, 0, bytes, as_stream(stream_)), "cudaMemsetAsync");
   return marks;
 }
 
@@ -57,7 +56,7 @@ void CudaEngine::add_marks(Trace& trace, const MarkedSpan& marked) {
 Moment CudaEngine::moment() const noexcept {
   cudaEvent_t event = nullptr;
   if (cudaEventCreate(&event) != cudaSuccess) return {};
-  if (cudaEventRecord(event, static_cast<cudaStream_t>(stream_)) == cudaSuccess) return {0, event};
+  if (cudaEventRecord(event, as_stream(stream_)) == cudaSuccess) return {0, event};
   cudaEventDestroy(event);
   return {};
 }
@@ -74,7 +73,7 @@ double CudaEngine::seconds_of(const std::function<void()>& work) {
     thrown = std::current_exception();
   }
   const Moment end = moment();
-  const cudaError_t status = cudaStreamSynchronize(static_cast<cudaStream_t>(stream_));
+  const cudaError_t status = cudaStreamSynchronize(as_stream(stream_));
   const double seconds = begin.event && end.event ? seconds_between(begin.event, end.event) : -1;
   for (const Moment& m : {begin, end})
     if (m.event) cudaEventDestroy(as_event(m.event));
@@ -98,8 +97,8 @@ void CudaEngine::finish_trace() {
   if (!trace_) return;
   const auto scope = enter();
   Trace& trace = *std::exchange(trace_, nullptr);
-  const cudaError_t main_lane = cudaStreamSynchronize(static_cast<cudaStream_t>(stream_));
-  const cudaError_t side_lane = cudaStreamSynchronize(static_cast<cudaStream_t>(side_->stream_));
+  const cudaError_t main_lane = cudaStreamSynchronize(as_stream(stream_));
+  const cudaError_t side_lane = cudaStreamSynchronize(as_stream(side_->stream_));
   for (Span& span : trace.spans)
     for (Moment* m : {&span.begin, &span.end}) {
       if (!m->event) continue;

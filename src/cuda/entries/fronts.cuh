@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda/engine/launch.cuh>
+#include <cuda/entries/entries.hpp>
 #include <cuda/device/team.cuh>
 #include <tile/fronts.hpp>
 

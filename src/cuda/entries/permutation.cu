@@ -1,6 +1,7 @@
 // Kernels without a scalar: the permutation that interchanges make, what became of another try, arguments that are moved, and
 // a pause.
 #include <cuda/engine/launch.cuh>
+#include <cuda/entries/entries.hpp>
 #include <cuda/engine/graph_cache.hpp>
 
 namespace trifactor::cuda {

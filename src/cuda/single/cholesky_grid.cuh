@@ -13,6 +13,7 @@
 #include <cuda/batched/items.cuh>
 #include <cuda/single/tile_work.cuh>
 #include <cuda/engine/launch.cuh>
+#include <cuda/single/single.hpp>
 #include <tile/order.hpp>
 
 namespace trifactor::cuda {

@@ -5,7 +5,7 @@
 #include <cuda/single/tma_square.cuh>
 #include <cuda/device/signals.cuh>
 #include <cuda/device/mma.cuh>
-#include <cuda/engine/kernels.hpp>
+#include <cuda/single/single.hpp>
 
 namespace trifactor::cuda {
 

@@ -1,7 +1,7 @@
 // The inverse of a diagonal block of a triangle, in shared memory, and how much may be lost by multiplying with it.
 #pragma once
 
-#include <cuda/engine/kernels.hpp>
+#include <cuda/single/single.hpp>
 #include <cuda/device/team.cuh>
 #include <tile/trsm.hpp>
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda/engine/launch.cuh>
+#include <cuda/single/single.hpp>
 #include <cuda/device/team.cuh>
 #include <tile/lu.hpp>
 

@@ -4,6 +4,7 @@
 #include <cuda/device/pipeline.cuh>
 #include <cuda/single/inverted_diagonal.cuh>
 #include <cuda/engine/launch.cuh>
+#include <cuda/single/single.hpp>
 #include <cuda/device/mma.cuh>
 
 namespace trifactor::cuda {

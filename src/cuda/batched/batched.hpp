@@ -1,0 +1,106 @@
+// The host side of the kernels in src/cuda/batched: each call enqueues its launches on a stream (a cudaStream_t) and
+// checks them. Instantiated once for each scalar.
+#pragma once
+
+#include <core/engine.hpp>
+
+namespace trifactor::cuda {
+
+using namespace core;
+
+// batched/cholesky_select.cuh: windows of any order in one launch, or, where each ragged item takes the rung of its own
+// size, in three to eleven that overlap. These take so many ints of scratch memory (0: one launch, and `list` is null),
+// and flags, some 130, which must be zero and are so again afterwards. `resets`: info is decided here, not read.
+// Returns the way it went.
+template <class T>
+index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
+/// So many items of order n, at most, all of the device works on, several at a time. If there are more, a block takes
+/// each up to `whole`; above, they go in steps, and those of a list by blocks as well. H200, us for 16 and 32 of order
+/// 2000 in single: 2752 and 5435, in steps 3132 and 4346; at 1400 1190 and 2314, in steps 1893 and 2276.
+template <class T>
+index_t few_items(index_t n, const CholeskyTuning& tuning) {
+  constexpr index_t least = is_complex<T> ? 160 : 256, large = 32;
+  return n > tuning.persistent || n <= min(least, tuning.whole) ? 0 : n <= tuning.whole ? n / tuning.few : large;
+}
+template <class T>
+struct ListRoom {
+  int* list = nullptr;
+  int* flags = nullptr;
+  T* entries = nullptr;  // for items that the whole device works on: `sets` times persistent_entry_count
+  int sets = 0;          // so many of them at a time, each with persistent_flag_count + 1 flags more, and three for all
+};
+template <class T>
+const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
+                            const CholeskyTuning&, const ListRoom<T>&);
+
+// batched/cholesky_solve.cuh: items of order up to this. A factored and B solved for, or solves with factors that
+// exist; `flipped`: A = conj(L) L^T.
+inline constexpr index_t cholesky_solve_limit = 64;
+template <class T>
+void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info);
+template <class T>
+void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info);
+
+// batched/trsm.cuh
+inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory
+template <class T>
+void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, const int* info);
+// The same for batches. With pivots (data may be null), the rows of B are exchanged first: as many rows of B are solved
+// as A has, and the others may be exchanged with them.
+inline constexpr index_t trsm_batch_limit = 32;
+template <class T>
+void launch_trsm_batch(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
+// B := U^-1 L^-1 P B, of the same orders
+template <class T>
+void launch_lu_solve(void* stream, Items<const T> LU, Pivots<const int> pivots, Items<T> B, const int* info);
+
+// batched/gemm.cuh: C -= A B, or the lower triangle of it
+template <class T>
+void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lower_only, const int* info);
+
+// batched/lu_registers.cuh: up to so many columns of a matrix of so many rows, a row to a thread. `resets`: info,
+// first.
+template <class T>
+constexpr index_t lu_columns(index_t rows) {
+  // of a row, in registers: 128 floats leave room for three blocks on a multiprocessor, 96 for four or five
+  const index_t bytes = rows <= 128 ? (sizeof(T) == 4 ? 384 : 512) : rows <= 512 ? 256 : rows <= 1024 ? 128 : 0;
+  return bytes / index_t(sizeof(T));
+}
+template <class T>
+void launch_lu_rows(void* stream, Items<T> A, Pivots<int> pivots, int* info, bool resets);
+// batched/lu_shared.cuh: matrices of up to 128 rows that fit in shared memory. `resets`: info, first.
+template <class T>
+TF_HD constexpr int lu_resident_pitch(int rows) {  // four columns of eight rows lie in different banks
+  constexpr int period = 128 / int(sizeof(T)), offset = period / 4;
+  const int all = ceil_div(rows, 16) * 16;
+  return all + (offset + period - all % period) % period;
+}
+template <class T>
+constexpr index_t lu_resident_bytes(index_t rows, index_t cols) {
+  return lu_resident_pitch<T>(int(rows)) * (ceil_div(cols, index_t(8)) * 8) * index_t(sizeof(T));
+}
+/// Two of them on a multiprocessor: with one, n = 128 took 6.8 ms in f64, against 4.4 by the blocked driver.
+template <class T>
+constexpr bool lu_resident_fits(index_t rows, index_t cols) {
+  constexpr index_t most = 108 << 10;  // bytes of a block, beside what is there anyway
+  return rows <= 128 && cols <= most && lu_resident_bytes<T>(rows, cols) <= most;
+}
+/// Whether they are better off there than in registers: 1,000 of order 80 take 0.091 ms in f32, against 0.119, of order
+/// 96 0.118 against 0.156, but of order 64 0.067 against 0.049.
+template <class T>
+constexpr bool lu_resident_better(index_t rows, index_t cols) {
+  return sizeof(T) == 4 && min(rows, cols) > 64 && lu_resident_fits<T>(rows, cols);
+}
+template <class T>
+void launch_lu_resident(void* stream, Items<T> A, Pivots<int> pivots, int* info, bool resets);
+/// More than 64 interchanges of 32 and more columns with up to 512 rows are one permutation.
+template <class T>
+void launch_swap_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
+
+// batched/lu_trailing.cuh: A := P A with the pivots of the panel L, its first rows := L^-1 times them, and the others
+// -= L times those. Real scalars, panels of up to so many columns.
+inline constexpr index_t lu_trailing_limit = 128;
+template <class T>
+void launch_lu_trailing_update(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
+
+}  // namespace trifactor::cuda

@@ -1,0 +1,233 @@
+// CudaEngine: its two lanes, their memory, and copies.
+#include <cuda/engine/cublas.hpp>
+#include <cuda/engine/engine.hpp>
+
+#include <mutex>
+
+namespace trifactor::cuda {
+
+namespace {
+
+constexpr std::size_t blas_workspace_bytes = 32u << 20;  // what cuBLAS's documentation recommends for Hopper
+
+cublasHandle_t as_blas(void* h) { return static_cast<cublasHandle_t>(h); }
+
+void* allocate_device(std::size_t bytes) {
+  count_allocation("device", bytes);
+  void* p = nullptr;
+  const cudaError_t status = cudaMalloc(&p, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw_out_of_memory("device", bytes);
+  }
+  check(status, "cudaMalloc");
+  return p;
+}
+
+MemorySource device_source(CudaEngine* engine) {
+  return {[](void* e, std::size_t bytes) { return static_cast<CudaEngine*>(e)->allocate(bytes); },
+          [](void* e, void* p) noexcept { static_cast<CudaEngine*>(e)->deallocate(p); }, engine};
+}
+
+MemorySource pinned_source() {
+  return {[](void*, std::size_t bytes) {
+            count_allocation("page-locked host", bytes);
+            void* p = nullptr;
+            if (cudaMallocHost(&p, bytes) != cudaSuccess) {
+              cudaGetLastError();
+              throw_out_of_memory("page-locked host", bytes);
+            }
+            return p;
+          },
+          [](void*, void* p) noexcept { cudaFreeHost(p); }, nullptr};
+}
+
+int checked_device(int device) {
+  if (const std::string why = why_no_device(); !why.empty()) throw DeviceFault(why);
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  if (device < 0 || device >= count)
+    throw DeviceFault("no CUDA device " + std::to_string(device) + ": this machine has " + std::to_string(count));
+  return device;
+}
+
+}  // namespace
+
+CudaEngine::CudaEngine(void* stream, bool borrowed, int device)
+    : device_(checked_device(device)),
+      main_(this),
+      architecture_(architecture_of(device)),
+      arena_(device_source(this)),
+      pinned_(pinned_source()) {
+  const auto scope = enter();
+  check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  try {
+    open_lane(stream, borrowed);
+    side_.reset(new CudaEngine(*this));
+  } catch (...) {
+    close_lane();
+    throw;
+  }
+}
+
+CudaEngine::CudaEngine(CudaEngine& main)
+    : device_(main.device_),
+      multiprocessors_(main.multiprocessors_),
+      main_(&main),
+      arena_(device_source(this)),
+      pinned_(pinned_source()) {
+  try {
+    open_lane(nullptr, false);
+  } catch (...) {
+    close_lane();
+    throw;
+  }
+}
+
+CudaEngine::~CudaEngine() {
+  const int device = device_;
+  int before = device;
+  cudaGetDevice(&before);
+  cudaSetDevice(device);
+  if (main_ == this) cudaStreamSynchronize(as_stream(stream_));
+  side_.reset();
+  close_lane();
+  cudaSetDevice(before);
+}
+
+void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
+  if (borrowed) {
+    stream_ = borrowed_stream;
+  } else {
+    int lowest = 0, highest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+    cudaStream_t s = nullptr;  // panels on the side lane go first
+    check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, main_ == this ? lowest : highest),
+          "cudaStreamCreate");
+    stream_ = s, owns_stream_ = true;
+  }
+  cudaEvent_t e = nullptr;
+  check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreate");
+  event_ = e;
+  blas_workspace_ = allocate_device(blas_workspace_bytes);
+  flags_ = allocate_device(flag_count * sizeof(int));
+  // Not on the default stream: that would invalidate captures of the caller's streams that wait for it.
+  check(cudaMemsetAsync(flags_, 0, flag_count * sizeof(int), cudaStreamPerThread), "cudaMemsetAsync");
+  check(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");
+  cublasHandle_t h = nullptr;
+  {
+    const std::lock_guard no_capture(capture_mutex());  // it may synchronize the device, too
+    check(CUBLAS(cublasCreate)(&h), "cublasCreate");
+  }
+  blas_ = h;
+  use_stream(stream_);
+}
+
+void CudaEngine::use_stream(void* stream) {
+  stream_ = stream;
+  check(CUBLAS(cublasSetStream)(as_blas(blas_), as_stream(stream)), "cublasSetStream");
+  check(CUBLAS(cublasSetWorkspace)(as_blas(blas_), blas_workspace_, blas_workspace_bytes),
+        "cublasSetWorkspace");  // setting the stream resets it
+}
+
+void CudaEngine::close_lane() noexcept {
+  if (capture_stream_) cudaStreamDestroy(as_stream(capture_stream_));
+  if (blas_) {
+    const std::lock_guard no_capture(capture_mutex());  // it synchronizes the device
+    CUBLAS(cublasDestroy)(as_blas(blas_));
+  }
+  if (blas_workspace_) cudaFree(blas_workspace_);
+  if (flags_) cudaFree(flags_);
+  if (event_) cudaEventDestroy(as_event(event_));
+  if (owns_stream_) cudaStreamDestroy(as_stream(stream_));
+  blas_ = blas_workspace_ = flags_ = event_ = capture_stream_ = nullptr, owns_stream_ = false;
+}
+
+bool CudaEngine::capturing() const {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(as_stream(stream_), &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+void CudaEngine::sync() {
+  const auto scope = enter();
+  check(cudaStreamSynchronize(as_stream(stream_)), "a device fault surfaced at sync");
+}
+
+void* CudaEngine::allocate(std::size_t bytes) {
+  const auto scope = enter();
+  if (capturing())
+    throw InvalidArgument(
+        "this call needs " + std::to_string(bytes) +
+        " bytes of scratch memory that the queue does not have, and nothing can be allocated under capture: "
+        "reserve() what the *_scratch query says before the capture begins");
+  return allocate_device(bytes);
+}
+void CudaEngine::deallocate(void* p) noexcept {
+  int before = device_;
+  cudaGetDevice(&before);
+  cudaSetDevice(device_);
+  cudaFree(p);
+  cudaSetDevice(before);
+}
+void CudaEngine::fill_zero(void* p, std::size_t bytes) {
+  const auto scope = enter();
+  check(cudaMemsetAsync(p, 0, bytes, as_stream(stream_)), "cudaMemsetAsync");
+}
+void CudaEngine::copy_columns(const void* source, std::size_t source_ld, void* target, std::size_t target_ld,
+                              std::size_t rows, std::size_t cols) {
+  const auto scope = enter();
+  if (cols == 1 || (source_ld == rows && target_ld == rows))  // a single copy has no limit on its pitch
+    check(cudaMemcpyAsync(target, source, rows * cols, cudaMemcpyDefault, as_stream(stream_)), "cudaMemcpyAsync");
+  else
+    check(cudaMemcpy2DAsync(target, target_ld, source, source_ld, rows, cols, cudaMemcpyDefault, as_stream(stream_)),
+          "cudaMemcpy2DAsync");
+}
+
+void CudaEngine::fork() {
+  if (arena().planning()) return;
+  check(cudaEventRecord(as_event(event_), as_stream(stream_)), "cudaEventRecord");
+  check(cudaStreamWaitEvent(as_stream(side_->stream_), as_event(event_)), "cudaStreamWaitEvent");
+}
+void CudaEngine::join() {
+  if (arena().planning()) return;
+  check(cudaEventRecord(as_event(side_->event_), as_stream(side_->stream_)), "cudaEventRecord");
+  check(cudaStreamWaitEvent(as_stream(stream_), as_event(side_->event_)), "cudaStreamWaitEvent");
+}
+
+// A window of one matrix as stored: flipped views swap rows and columns.
+template <class T>
+void CudaEngine::download(Items<T> A, T* host) {
+  if (arena().planning()) return;
+  const Traced traced(*this, "download", A.rows, A.cols);
+  const Tile<T> t = A.is_flipped ? A.flipped().item(0) : A.item(0);
+  check(cudaMemcpy2DAsync(host, std::size_t(t.rows) * sizeof(T), t.data, std::size_t(t.col_stride) * sizeof(T),
+                          std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyDeviceToHost,
+                          as_stream(stream_)),
+        "copy of a panel to the host");
+}
+template <class T>
+void CudaEngine::upload(Items<T> A, const T* host) {
+  if (arena().planning()) return;
+  const Traced traced(*this, "upload", A.rows, A.cols);
+  const Tile<T> t = A.is_flipped ? A.flipped().item(0) : A.item(0);
+  check(cudaMemcpy2DAsync(t.data, std::size_t(t.col_stride) * sizeof(T), host, std::size_t(t.rows) * sizeof(T),
+                          std::size_t(t.rows) * sizeof(T), std::size_t(t.cols), cudaMemcpyHostToDevice,
+                          as_stream(stream_)),
+        "copy of a panel to the device");
+}
+void CudaEngine::upload(int* target, const int* host, index_t n) {
+  if (arena().planning()) return;
+  check(cudaMemcpyAsync(target, host, std::size_t(n) * sizeof(int), cudaMemcpyHostToDevice, as_stream(stream_)),
+        "copy of pivots to the device");
+}
+void CudaEngine::download_wait() {
+  if (!arena().planning()) check(cudaStreamSynchronize(as_stream(stream_)), "copy of a panel to the host");
+}
+
+#define TRIFACTOR_INSTANTIATE(T)                       \
+  template void CudaEngine::download<T>(Items<T>, T*); \
+  template void CudaEngine::upload<T>(Items<T>, const T*);
+TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+
+}  // namespace trifactor::cuda

@@ -1,0 +1,80 @@
+// The host side of the kernels in src/cuda/single: each call enqueues its launches on a stream (a cudaStream_t) and
+// checks them. Instantiated once for each scalar.
+#pragma once
+
+#include <core/engine.hpp>
+#include <cuda/engine/launch_step.hpp>
+
+namespace trifactor::cuda {
+
+using namespace core;
+
+/// For traces: when a block of the persistent grid worked on what, by the device's clock in nanoseconds; begin is 0
+/// where nothing was noted. A step of the chain, or a piece, in either case square, with so many columns to its left.
+/// Blocks have the number of their first ticket: that of the chain is 0.
+struct Mark {
+  unsigned long long begin, end;
+  int block, edge, depth;
+};
+
+// single/cholesky_grid.cuh: one matrix. Wants so many entries of scratch memory, so many flags, which must be zero and
+// are so again afterwards, and two multiprocessors. `band`: so many columns of squares of 2 x 2 tiles are worked off
+// together; 0: in tiles. `resets`: info to 0, first. `marks` may be null.
+template <class T>
+index_t persistent_entry_count(index_t n);
+template <class T>
+index_t persistent_flag_count(index_t n);
+template <class T>
+index_t persistent_mark_count(index_t n);
+template <class T>
+void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, bool resets, int* info, index_t first,
+                       T* entries, int* flags, Mark* marks);
+
+/// Items order[bounds[0]] .. order[bounds[1] - 1], or, where there is no list, all. Up to `together` of them are worked on
+/// alike, and up to `sets`, each with its room, are begun at a time.
+template <class T>
+struct LargeItems {
+  const int *order = nullptr, *bounds = nullptr;
+  T* entries;
+  index_t entries_each;
+  static constexpr int counters = 3;  // the next ticket, blocks that are finished, items that are worked on alike
+  int* flags;                         // zero, and so again afterwards: counters + sets * (1 + flags_each)
+  int flags_each, sets, together;
+  // H200, double, 1, 2 and 4: 20 items of 1026 to 2048 rows 2.75, 2.43 and 2.45 ms, 40 of 1026 to 1400 3.39 and 2.67.
+  static constexpr int most_together = 2;
+};
+/// The launch that factors them; what it refers to must stay until it is enqueued.
+template <class T>
+LaunchStep persistent_list_step(int multiprocessors, Items<T>& A, LargeItems<T>&, int*& info);
+
+// single/trsm_sweep.cuh: one strided matrix, any number of right-hand sides but meant for few; so many bytes of scratch
+// memory.
+template <class T>
+index_t sweep_message_bytes(index_t n, index_t columns, bool twice);
+template <class T>
+void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, bool twice, const int* info,
+                  void* scratch);
+
+// single/trsm_inverted.cuh: the inverses of the diagonal blocks of triangles, and a solve with them. The edge of a
+// block is inverse_edge, or in a batch also 16 or 32.
+template <class T>
+inline constexpr index_t inverse_edge = sizeof(T) > 8 ? 32 : 64;
+/// Entries of an inverted block, with a line for a mark.
+TF_HD constexpr index_t inverse_block_size(index_t edge) { return edge * (edge + 1); }
+inline constexpr index_t inverted_limit = 256;  // order of the triangle, so that strips of B fit in shared memory
+template <class T>
+void launch_invert_blocks(void* stream, Shape, Operand<T> A, index_t edge, T* inverses, const int* info);
+template <class T>
+void launch_inverted(void* stream, int multiprocessors, Shape, Operand<T> A, const Inverses<T>&, Items<T> B,
+                     const int* info);
+
+// single/lu.cuh
+template <class T>
+void launch_lu(void* stream, Items<T> A, Pivots<int> pivots, int* info);
+// A := P A or P^T A with the permutation p, through Y, which is as large as A. Two launches.
+template <class T>
+void launch_permute_rows(void* stream, Items<T> A, const int* p, bool backward, T* Y, const int* info);
+template <class T>
+void launch_lu_det(void* stream, Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs);
+
+}  // namespace trifactor::cuda
