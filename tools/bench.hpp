@@ -28,6 +28,7 @@ struct BenchOptions {
   std::string method = "cholesky";  // of a solve, an inverse or a batch
   std::string uplo = "lower", mode = "auto", tuning;
   std::vector<std::string> modes, looking, forms;  // of Cholesky, side by side; of updates; of tiles
+  index_t pad = 0;                                 // of Cholesky: so much more than n the leading dimension is
   bool each = false;                               // a row for each step of an update
   std::string device, against;                     // host or cuda; lapack, cusolver, cholmod or none
   std::vector<std::string> matrices;               // sparse ones: files or generated
@@ -139,8 +140,8 @@ void require_copies(double matrices, index_t n) {
 void require_success(Queue&, Queue& host, const std::string& what, const Buffer<int>& info);
 
 template <Scalar T>
-MatrixView<T> square(T* data, index_t n) {
-  return {data, n, n, n};
+MatrixView<T> square(T* data, index_t n, index_t pad = 0) {
+  return {data, n, n, n + pad};
 }
 
 /// Measures ours and, unless its run() is empty, the peer's, in turn.

@@ -33,8 +33,8 @@ constexpr CholeskyMode modes[] = {
 /// One way to factor, with its own turn through the operands.
 template <Scalar T>
 struct Entrant {
-  Entrant(Bench& bench, const std::string& name, Operands<T>& operands, index_t n)
-      : mode(cholesky_mode(name)), turn(operands) {
+  Entrant(Bench& bench, const std::string& name, Operands<T>& operands, index_t order)
+      : mode(cholesky_mode(name)), turn(operands), n(order), pad(bench.options.pad) {
     const BenchOptions& o = bench.options;
     const Uplo uplo = o.triangle();
     if (mode.is_peer) {
@@ -47,14 +47,15 @@ struct Entrant {
     info = Buffer<int>(*queue, 1);
     tuning = joined_tuning(o.tuning, mode.tuning);
     const trifactor::CholeskyOptions options{.mode = mode.panels, .tuning = tuning};
-    queue->reserve(trifactor::cholesky_scratch(*queue, uplo, square(operands.buffer(0), n), options));
+    queue->reserve(trifactor::cholesky_scratch(*queue, uplo, square(operands.buffer(0), n, pad), options));
     factor = [q = queue, uplo, options, info = info.data()](MatrixView<T> A) {
       trifactor::cholesky(*q, uplo, A, info, options);
     };
   }
 
-  Contender contender(index_t n) {
-    return {[this, n] { factor(square(turn.data(), n)); }, [this] { turn.restore(); }, queue};
+  MatrixView<T> matrix() const { return square(turn.data(), n, pad); }
+  Contender contender() {
+    return {[this] { factor(matrix()); }, [this] { turn.restore(); }, queue};
   }
   void check(Bench& bench) {
     if (peer)
@@ -63,19 +64,19 @@ struct Entrant {
       require_success(*queue, bench.host, fmt::format("cholesky --mode {}", mode.name), info);
   }
   /// The ratio of a factor that is made for it; A is empty where it was made on the device.
-  double residual(Bench& bench, const Matrix<T>& A, index_t n) {
+  double residual(Bench& bench, const Matrix<T>& A) {
     turn.restore();
-    factor(square(turn.data(), n));
+    factor(matrix());
     check(bench);
     if constexpr (TRIFACTOR_HAS_CUDA)
-      if (A.rows() == 0)
-        return cholesky_probe<T>(*queue, bench.options.triangle(), square(turn.data(), n), bench.options.seed);
-    const OnHost<T> L(*queue, bench.host, turn.data(), n * n);
-    return cholesky_ratio<T>(bench.options.triangle(), A.view(), {L.data(), n, n, n});
+      if (A.rows() == 0) return cholesky_probe<T>(*queue, bench.options.triangle(), matrix(), bench.options.seed);
+    const OnHost<T> L(*queue, bench.host, turn.data(), (n + pad) * n);
+    return cholesky_ratio<T>(bench.options.triangle(), {A.data(), n, n, n + pad}, {L.data(), n, n, n + pad});
   }
 
   const CholeskyMode& mode;
   Turn<T> turn;
+  index_t n, pad;
   Queue* queue = nullptr;
   std::unique_ptr<Peer<T>> peer;
   Buffer<int> info;
@@ -115,20 +116,21 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
   const bool both_memories = std::any_of(names.begin(), names.end(), apart);
   const bool on_device = bench.queue.is_cuda() && !both_memories;
   if (!on_device) require_copies<T>(both_memories ? 4.1 : 3.1, n);
-  Matrix<T> A;
+  const index_t size = (n + o.pad) * n;
+  Matrix<T> A;  // (n + pad, n): the matrix and what lies below it
   Operands<T> operands = [&] {
     if constexpr (TRIFACTOR_HAS_CUDA)
       if (on_device) {
-        Buffer<T> made(bench.queue, n * n);
-        fill_positive_definite(bench.queue, square(made.data(), n), o.seed);
+        Buffer<T> made(bench.queue, size);
+        fill_positive_definite(bench.queue, square(made.data(), n, o.pad), o.seed);
         return Operands<T>(bench.queue, std::move(made));
       }
-    A = Matrix<T>(n, n);
-    fill_positive_definite(A.view(), o.seed);
-    return Operands<T>(bench.queue, bench.host, A.data(), n * n);
+    A = Matrix<T>(n + o.pad, n);
+    fill_positive_definite(square(A.data(), n, o.pad), o.seed);
+    return Operands<T>(bench.queue, bench.host, A.data(), size);
   }();
   std::optional<Operands<T>> on_host;
-  if (both_memories) on_host.emplace(bench.host, bench.host, A.data(), n * n);
+  if (both_memories) on_host.emplace(bench.host, bench.host, A.data(), size);
   std::vector<std::unique_ptr<Entrant<T>>> entrants;
   for (const std::string& name : names)
     entrants.push_back(std::make_unique<Entrant<T>>(bench, name, apart(name) ? *on_host : operands, n));
@@ -140,7 +142,7 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
     for (std::size_t i = 0; i < entrants.size(); ++i)
       if ((apart(names[i]) && i != peer) == others) {
         group.push_back(entrants[i].get());
-        contenders.push_back(group.back()->contender(n));
+        contenders.push_back(group.back()->contender());
       }
     const double rows = double(group.size() - (peer < names.size() && !others && group.size() > 1 ? 1 : 0));
     const auto measured = trifactor::measure(
@@ -153,6 +155,7 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
   for (std::size_t i = 0; i < shown; ++i) {
     Entrant<T>& e = *entrants[i];
     Row row = start_row(bench, scalar_name<T>, n);
+    row.ld = n + o.pad;
     row.uplo = o.uplo;
     row.mode = e.mode.name;
     if (!e.queue->is_cuda()) row.device = "host";
@@ -171,7 +174,7 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
       row.peer_joules = entrants[peer]->measured.joules;
       row.peer_energy_seconds = entrants[peer]->measured.energy_seconds;
     }
-    row.residual = e.residual(bench, A, n);
+    row.residual = e.residual(bench, A);
     rows.push_back(row);
   }
   return rows;

@@ -91,6 +91,7 @@ std::string default_sizes(const std::string& op, const std::string& device) {
   if (op == "tile") return "128,256,512,1024";
   if (op == "update") return device == "cuda" ? "10240" : "2048";
   if (op == "value") return "64,128,256,512,1024,2048,4096";
+  if (op == "cholesky" && device == "cuda") return "512,1024,2048,4096,5001,10001";  // with odd leading dimensions
   return "512,1024,2048,4096";
 }
 
@@ -194,6 +195,12 @@ class BenchCommand {
     return add("--n", typed_.n,
                fmt::format("sizes: 512,1024 or first:last:step [{}{}]", here,
                            here == there ? "" : fmt::format(" on host, {} on cuda", there)));
+  }
+  BenchCommand& pad() {
+    command_->add_option("--pad", options_.pad, "the leading dimension is n and so much more")
+        ->check(CLI::Range(0, 4096))
+        ->capture_default_str();
+    return *this;
   }
   BenchCommand& rhs(const char* what) { return add("--rhs", typed_.nrhs, what); }
   BenchCommand& uplo() { return choose("--uplo", options_.uplo, "the triangle: lower or upper", {"lower", "upper"}); }
@@ -322,6 +329,7 @@ void add_bench(CLI::App& app) {
   const auto operation = [&](const char* op, const char* what) { return BenchCommand(*bench, typed, op, what); };
   operation("cholesky", "Cholesky of one matrix, several ways side by side")
       .n()
+      .pad()
       .uplo()
       .modes()
       .against()

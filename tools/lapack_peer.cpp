@@ -18,10 +18,10 @@
 namespace program {
 namespace {
 
-inline int potrf(char uplo, int n, float* A) { return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
-inline int potrf(char uplo, int n, double* A) { return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
-inline int potrf(char uplo, int n, std::complex<float>* A) { return LAPACKE_cpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
-inline int potrf(char uplo, int n, std::complex<double>* A) { return LAPACKE_zpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+inline int potrf(char uplo, int n, float* A, int ld) { return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
+inline int potrf(char uplo, int n, double* A, int ld) { return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
+inline int potrf(char uplo, int n, std::complex<float>* A, int ld) { return LAPACKE_cpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
+inline int potrf(char uplo, int n, std::complex<double>* A, int ld) { return LAPACKE_zpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
 
 inline int getrf(int n, float* A, int* pivots) { return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots); }
 inline int getrf(int n, double* A, int* pivots) { return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots); }
@@ -94,7 +94,7 @@ int factor_items(Uplo uplo, const std::vector<int>& sizes, T* const* items, Sche
   const char side = letter(uplo);
   int failures = 0;
 #pragma omp parallel for schedule(runtime) reduction(+ : failures)
-  for (std::size_t i = 0; i < sizes.size(); ++i) failures += potrf(side, sizes[i], items[i]) != 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) failures += potrf(side, sizes[i], items[i], sizes[i]) != 0;
   return failures;
 }
 
@@ -111,7 +111,7 @@ class LapackPeer final : public Peer<T> {
   Queue& queue() override { return queue_; }
 
   OnMatrix cholesky(Uplo uplo, index_t) override {
-    return [this, side = letter(uplo)](MatrixView<T> A) { info_ = potrf(side, int(A.rows), A.data); };
+    return [this, side = letter(uplo)](MatrixView<T> A) { info_ = potrf(side, int(A.rows), A.data, int(A.ld)); };
   }
   OnMatrix lu(index_t n) override {
     pivots_.resize(std::size_t(n));

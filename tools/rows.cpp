@@ -109,6 +109,7 @@ void print_json(const Row& r, bool ragged) {
   nlohmann::ordered_json j = {{"op", r.op},
                               {"scalar", r.scalar},
                               {"n", r.n},
+                              {"ld", or_null(r.ld)},
                               {"count", r.count},
                               {"nrhs", or_null(r.nrhs)},
                               {"method", or_null(r.method)},

@@ -3,6 +3,8 @@
 
 #include <core/scalar.hpp>
 
+#include <cstdint>
+
 namespace trifactor::core {
 
 /// A matrix with a stride for each direction, so that its transpose is a view too. I is the type of its indices:
@@ -20,6 +22,12 @@ struct Tile {
   template <class U> requires std::same_as<U, const T> && (!std::is_const_v<T>)
   TF_HD operator Tile<U, I>() const { return {data, rows, cols, row_stride, col_stride}; }
 };
+
+/// Whether all lines of a matrix, so many entries apart, start at multiples of 16 bytes.
+template <class T>
+TF_HD bool lines_aligned(const T* data, index_t stride) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
+}
 
 /// Every batch kind behind one run-time descriptor. A window is clipped to each item's own size when it is used, so
 /// ragged batches need no arrays of their own: an item smaller than the window's corner yields an empty tile.

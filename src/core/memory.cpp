@@ -59,7 +59,7 @@ void Arena::reserve(std::size_t bytes) {
 }
 
 void* Arena::bump(std::size_t bytes) {
-  bytes = (bytes + alignment - 1) / alignment * alignment;
+  bytes = rounded(bytes);
   if (planning_) {
     used_ += bytes;
     peak_ = used_ > peak_ ? used_ : peak_;
@@ -76,6 +76,22 @@ void* Arena::bump(std::size_t bytes) {
   void* p = chunks_[chunk_].data + used_;
   used_ += bytes;
   return p;
+}
+
+void* Arena::try_bump(std::size_t bytes) {
+  const auto before = mark();
+  try {
+    return bump(bytes);
+  } catch (const OutOfMemory&) {
+    rewind(before);
+    return nullptr;
+  }
+}
+
+bool Arena::has_room(std::size_t bytes) const {
+  for (std::size_t c = chunk_; c < chunks_.size(); ++c)
+    if (chunks_[c].bytes - (c == chunk_ ? used_ : 0) >= rounded(bytes)) return true;
+  return rounded(bytes) == 0;
 }
 
 namespace {

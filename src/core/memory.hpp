@@ -48,11 +48,16 @@ class Arena {
   /// Where the next piece would lie. Calls that begin at the same place take the same pieces.
   const void* top() const { return chunk_ < chunks_.size() ? chunks_[chunk_].data + used_ : nullptr; }
 
+  /// Whether take() of so many bytes would not allocate.
+  bool has_room(std::size_t bytes) const;
+
   /// A piece of an arena, given back at the end of its scope.
   template <class T>
   class Scratch {
    public:
     Scratch(Arena& arena, index_t size) : arena_(arena), mark_(arena.mark()), data_(static_cast<T*>(arena.bump(std::size_t(size) * sizeof(T)))) {}
+    Scratch(Arena& arena, index_t size, std::nothrow_t)
+        : arena_(arena), mark_(arena.mark()), data_(static_cast<T*>(arena.try_bump(std::size_t(size) * sizeof(T)))) {}
     Scratch(const Scratch&) = delete;
     ~Scratch() { arena_.rewind(mark_); }
     T* data() const { return data_; }
@@ -63,6 +68,8 @@ class Arena {
     T* data_;
   };
   template <class T> Scratch<T> take(index_t size) { return Scratch<T>(*this, size); }
+  /// The same, but data() is null where memory runs out.
+  template <class T> Scratch<T> try_take(index_t size) { return Scratch<T>(*this, size, std::nothrow); }
 
  private:
   static constexpr std::size_t alignment = 256;
@@ -71,6 +78,8 @@ class Arena {
   std::pair<std::size_t, std::size_t> mark() const { return {chunk_, used_}; }
   void rewind(std::pair<std::size_t, std::size_t> m) { chunk_ = m.first, used_ = m.second; }
   void* bump(std::size_t bytes);
+  void* try_bump(std::size_t bytes);
+  static std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
   MemorySource source_;
   std::vector<Chunk> chunks_;       // in use order; the first is the largest when nothing is taken

@@ -25,6 +25,8 @@ struct CholeskyTuning {
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid
   index_t squares = 4500;     // CUDA: from this order on its pieces are squares of 2 x 2 tiles,
   index_t band = 1;           // CUDA: and so many columns of them are worked off together
+  index_t realign = 4500;     // CUDA: from this order on a matrix whose lines do not start at multiples of 16 bytes is
+                              // factored in an aligned copy, if there is memory for it
   index_t interleaved = 0;    // host: up to this order, items are factored side by side in SIMD lanes
   index_t nb = 256;           // width of a block column
   index_t leaf = 64;          // the diagonal tile is halved down to this order

@@ -45,6 +45,7 @@ constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::persistent>("persistent", 0, order),
     number<&CholeskyTuning::squares>("squares", 0, order),
     number<&CholeskyTuning::band>("band", 1, order),
+    number<&CholeskyTuning::realign>("realign", 0, order),
     number<&CholeskyTuning::interleaved>("interleaved", 0, order),
     number<&CholeskyTuning::nb>("nb", 1, order),
     number<&CholeskyTuning::leaf>("leaf", 1, order),

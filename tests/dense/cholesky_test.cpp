@@ -68,6 +68,46 @@ class Cholesky : public DeviceTest {
     if (!path.empty()) { EXPECT_EQ(result.path, path); }
   }
 };
+/// A triangle in memory whose first entry and whose columns may start anywhere; all around it are canaries.
+template <class T>
+struct Placed {
+  Uplo uplo;
+  index_t n, at;  // at: the row of the storage that row 0 is
+  HostMatrix<T> stored;
+  DeviceMatrix<T> on_device;
+
+  Placed(Queue& q, const HostMatrix<T>& A, Uplo triangle, index_t first_row, index_t pad)
+      : uplo(triangle), n(A.rows), at(first_row), stored(filled(A, triangle, first_row, pad)), on_device(q, stored) {}
+  static HostMatrix<T> filled(const HostMatrix<T>& A, Uplo uplo, index_t at, index_t pad) {
+    HostMatrix<T> S(A.rows + 1, A.cols, pad);
+    for (index_t j = 0; j < S.cols; ++j)
+      for (index_t i = 0; i < S.rows; ++i) S(i, j) = canary<T>(i + j);
+    for (index_t j = 0; j < A.cols; ++j)
+      for (index_t i = 0; i < A.rows; ++i)
+        if (in_triangle(uplo, i, j)) S(i + at, j) = A(i, j);
+    return S;
+  }
+  MatrixView<T> view() const {
+    auto v = on_device.view();
+    v.data += at, v.rows = n;
+    return v;
+  }
+  /// Device memory itself is aligned.
+  bool aligned() const {
+    return std::size_t(stored.frame + at) * sizeof(T) % 16 == 0 && std::size_t(stored.ld) * sizeof(T) % 16 == 0;
+  }
+  /// The triangle, after it is shown that nothing else has changed.
+  HostMatrix<T> download() {
+    const auto after = on_device.download();
+    HostMatrix<T> F(n, n);
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = 0; i < n; ++i)
+        if (in_triangle(uplo, i, j)) F(i, j) = stored(i + at, j) = after(i + at, j);
+    EXPECT_TRUE(same_bits(stored, after)) << "wrote outside the triangle";
+    return F;
+  }
+};
+
 TYPED_TEST_SUITE(Cholesky, Scalars, ScalarNames);
 
 TYPED_TEST(Cholesky, FactorsEverySize) {
@@ -126,6 +166,69 @@ TYPED_TEST(Cholesky, HybridFactorsOnCudaAndIsRefusedOnTheHost) {
       this->expect_right(uplo, A, result);
       if (n > 64) { EXPECT_TRUE(result.path.ends_with("hybrid")) << result.path; }
     }
+}
+
+TYPED_TEST(Cholesky, FactorsMatricesAtEveryAlignment) {
+  using T = TypeParam;
+  for (index_t n : {1, 2, 64, 65, 130, 333})
+    for (const char* squares : {"squares=0", "squares=2147483647"})
+      for (const char* realign : {" realign=0", " realign=2147483647"})
+        for (Uplo uplo : both_uplos) {
+          const auto A = random_spd<T>(this->random, n);
+          const CholeskyOptions options{.tuning = std::string("whole=0 persistent=2147483647 ") + squares + realign};
+          for (index_t pad : {0, 1, 2, 3})
+            for (index_t at : {0, 1}) {
+              SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << " pad=" << pad << " at=" << at << options.tuning);
+              Placed<T> P(this->q, A, uplo, at, pad);
+              DeviceArray<int> info(this->q, 1, garbage);
+              const bool copies = on_cuda() && !P.aligned() && realign == std::string(" realign=0");
+              if (copies) {
+                EXPECT_GE(cholesky_scratch(this->q, uplo, P.view(), options), std::size_t(n * n) * sizeof(T));
+              }
+              cholesky(this->q, uplo, P.view(), info.data(), options);
+              if (on_cuda()) { EXPECT_EQ(testing::path_taken(), copies ? "persistent realigned" : "persistent"); }
+              EXPECT_EQ(info.download()[0], 0);
+              EXPECT_LT(cholesky_ratio(A, P.download(), uplo), threshold);
+            }
+        }
+}
+
+TYPED_TEST(Cholesky, ReportsTheFailingColumnOfAnUnalignedMatrix) {
+  using T = TypeParam;
+  const index_t n = 201;
+  const auto good = random_spd<T>(this->random, n);
+  for (index_t k : {0, 64, 130, 200})
+    for (Uplo uplo : both_uplos) {
+      SCOPED_TRACE(::testing::Message() << name(uplo) << " k=" << k);
+      auto A = good;
+      A(k, k) = T(-1);
+      Placed<T> P(this->q, A, uplo, 1, 1);
+      DeviceArray<int> info(this->q, 1, garbage);
+      cholesky(this->q, uplo, P.view(), info.data(), {.tuning = "whole=0 persistent=2147483647 squares=0 realign=0"});
+      EXPECT_EQ(info.download()[0], k + 1);
+      EXPECT_LT(cholesky_ratio(A, P.download(), uplo, k), threshold);
+    }
+}
+
+TYPED_TEST(Cholesky, UnalignedMatrixIsFactoredInPlaceWithoutMemoryForACopy) {
+  using T = TypeParam;
+  if (!on_cuda()) GTEST_SKIP() << "of the device";
+  const index_t n = 201;
+  const auto A = random_spd<T>(this->random, n);
+  Placed<T> P(this->q, A, Uplo::Lower, 1, 1);
+  DeviceArray<int> info(this->q, 1, garbage);
+  const auto run = [&](const char* realign) {
+    cholesky(this->q, Uplo::Lower, P.view(), info.data(),
+             {.tuning = std::string("whole=0 persistent=2147483647 squares=0 realign=") + realign});
+  };
+  run("2147483647");  // takes what it needs without a copy
+  P.on_device.upload(P.stored);
+  testing::fail_allocation(1);
+  run("0");
+  testing::fail_allocation(0);
+  EXPECT_EQ(testing::path_taken(), "persistent");
+  EXPECT_EQ(info.download()[0], 0);
+  EXPECT_LT(cholesky_ratio(A, P.download(), Uplo::Lower), threshold);
 }
 
 TYPED_TEST(Cholesky, ReportsTheFailingColumnWhereverItIs) {

@@ -112,6 +112,34 @@ TYPED_TEST(Graph, CapturedFailuresAreReportedInEveryReplay) {
   }
 }
 
+TYPED_TEST(Graph, UnalignedMatrixIsCopiedUnderCaptureOnlyIntoReservedMemory) {
+  using T = TypeParam;
+  const index_t n = 201;
+  const auto good = random_spd<T>(this->random, n, 2);  // with an odd leading dimension, and frame
+  for (bool reserved : {true, false}) {
+    SCOPED_TRACE(reserved);
+    Stream stream;
+    Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
+    DeviceMatrix<T> A(q, good);
+    DeviceArray<int> info(q, 1, garbage);
+    const std::string tuning = "whole=0 persistent=2147483647 squares=0 realign=";
+    const CholeskyOptions copied{.tuning = tuning + "0"}, in_place{.tuning = tuning + "2147483647"};
+    q.reserve(cholesky_scratch(q, Uplo::Lower, A.view(), reserved ? copied : in_place));
+    stream.begin();
+    cholesky(q, Uplo::Lower, A.view(), info.data(), copied);
+    EXPECT_EQ(testing::path_taken(), reserved ? "persistent realigned" : "persistent");
+    expect_success(stream.end());
+    stream.instantiate();
+    for (int replay = 0; replay < 2; ++replay) {
+      A.upload(good);
+      stream.replay();
+      q.sync();
+      EXPECT_EQ(info.download()[0], 0);
+      EXPECT_LT(cholesky_ratio(good, A.download(), Uplo::Lower), threshold);
+    }
+  }
+}
+
 TYPED_TEST(Graph, TooShortAReserveThrowsUnderCapture) {
   for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     Stream stream;

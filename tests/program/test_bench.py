@@ -42,7 +42,9 @@ class Rows(BenchTest):
             self.assertEqual((row["peer"], row["uplo"], row["mode"], row["count"]), ("lapack", "lower", "auto", 1))
             self.assertAlmostEqual(row["ratio"], row["peer_seconds"] / row["seconds"], places=9)
             self.assertAlmostEqual(row["us_per_column"], row["seconds"] / row["n"] * 1e6, places=9)
-            self.assertEqual((row["nrhs"], row["kind"]), (None, None))
+            self.assertEqual((row["nrhs"], row["kind"], row["ld"]), (None, None, row["n"]))
+        (padded,) = self.rows("cholesky", "--n", "40", "--pad", "3")
+        self.assertEqual(padded["ld"], 43)
 
     def test_lu(self):
         (row,) = self.rows("lu", "--n", "70")

@@ -62,7 +62,10 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   if (!alone || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
   const auto one_by_one = [this](Items<T> A, Array<int> info, const CholeskyTuning& tuning) {  // each fills the device
     const int band = A.rows < tuning.squares ? 0 : int(min(tuning.band, A.rows));
-    for (index_t b = 0; b < A.count; ++b) cholesky_persistent(A.one(b), band, true, info.data + b, 0);
+    for (index_t b = 0; b < A.count; ++b) {
+      if (A.rows >= tuning.realign && cholesky_realigned(A.one(b), band, info.data + b)) continue;
+      cholesky_persistent(A.one(b), band, true, info.data + b, 0);
+    }
   };
   set_path("persistent");
   if (A.count == 1)
@@ -106,6 +109,29 @@ void CudaEngine::cholesky_persistent(Items<T> A, int band, bool resets, int* inf
   const Traced traced(*this, "cholesky_persistent", A.rows, A.cols);
   launch_persistent(stream_, multiprocessors_, A, band, resets, info, first, entries.data(), static_cast<int*>(flags_),
                     marks);
+}
+template <class T>
+bool CudaEngine::cholesky_realigned(Items<T> A, int band, int* info) {
+  const Tile<T> a = A.item(0);
+  if (lines_aligned(a.data, A.is_flipped ? a.row_stride : a.col_stride)) return false;
+  constexpr index_t line = 16;  // entries: whole sectors of memory, in every scalar
+  const index_t n = A.rows, ld = ceil_div(n, line) * line;
+  const bool planning = arena().planning();
+  if (!planning && capturing() && !arena().has_room(std::size_t(n * ld) * sizeof(T))) return false;
+  const auto room = arena().try_take<T>(n * ld);
+  if (!planning && !room.data()) return false;
+  Items<T> copy = one_matrix(room.data(), n, n, ld);
+  if (A.is_flipped) copy = copy.flipped();
+  const auto copy_triangle = [&](Items<const T> from, Items<T> to) {
+    if (planning) return;
+    const Traced traced(*this, "copy_lower", n, n);
+    launch_copy_lower(stream_, from, to);
+  };
+  copy_triangle(A, copy);
+  cholesky_persistent(copy, band, true, info, 0);
+  copy_triangle(copy, A);
+  if (!planning) set_path("persistent", " realigned");
+  return true;
 }
 template <class T>
 bool CudaEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {

@@ -204,6 +204,9 @@ class CudaEngine {
   void add_marks(Trace&, const MarkedSpan&);
   template <class T>
   void cholesky_persistent(Items<T> A, int band, bool resets, int* info, index_t first);
+  /// The same in a copy whose lines are aligned; false, and nothing is done, if there is no memory for it.
+  template <class T>
+  bool cholesky_realigned(Items<T> A, int band, int* info);
   explicit CudaEngine(CudaEngine& main);  // its side lane
   struct InsideGraph {
     bool& flag;

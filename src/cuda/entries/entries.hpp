@@ -29,6 +29,9 @@ void launch_keep_lower(void* stream, Items<const T> A, T* kept, double* shifts);
 template <class T>
 void launch_shift_failed(void* stream, Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry,
                          double* shifts);
+/// Two matrices that both lie by columns, or both by rows.
+template <class T>
+void launch_copy_lower(void* stream, Items<const T> from, Items<T> to);
 template <class T>
 void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, bool back);
 

@@ -460,8 +460,7 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
       int* const ints = done + large.sets + set * large.flags_each;
       T* const room = large.entries + set * large.entries_each;
       const GridFlags flags{ints, ints + 1, ints + 2, ints + 3 + order.tiles, ints + 4 + 2 * order.tiles};
-      const bool aligned =
-          reinterpret_cast<std::uintptr_t>(item.data) % 16 == 0 && std::size_t(item.ld) * sizeof(T) % 16 == 0;
+      const bool aligned = lines_aligned(item.data, item.ld);
       const Grid<T, down> g{item.data, item.ld,            item.n, aligned, true, room, room + Grid<T, down>::messages_size,
                             flags,     info + item.number, 0,      nullptr, 1,    false, {}};
       if (!item.possible) {
@@ -538,7 +537,7 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, 
   check(tiles <= 2 || blocks > 1 ? cudaSuccess : cudaErrorInvalidConfiguration, "a grid of two blocks");
   const bool down = a.row_stride == 1;
   const index_t stride = down ? a.col_stride : a.row_stride;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(stride) * sizeof(T) % 16 == 0;
+  const bool aligned = lines_aligned(a.data, stride);
   const auto go = [&]<bool is_down>(std::bool_constant<is_down>) {
     Grid<T, is_down> grid{a.data, stride, int(A.rows), aligned, resets, entries, parts, flags, info, first, marks, 1, false, {}};
     if constexpr (boxed<T>) grid.boxes = band > 0 && aligned && make_map<is_down>(grid.map, a.data, stride, A.rows);

@@ -79,7 +79,7 @@ struct InvertedSolve {
         inverses(all.data + item * all.size + all.first / edge * inverse_block_size(edge)),
         B(B_) {
     const index_t line = across ? A.row_stride : A.col_stride;
-    wide = reinterpret_cast<std::uintptr_t>(A.data) % 16 == 0 && std::size_t(line) * sizeof(T) % 16 == 0;
+    wide = lines_aligned(A.data, line);
   }
 
   static std::size_t bytes(index_t n) {

@@ -251,7 +251,7 @@ void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, 
   check(cudaMemsetAsync(scratch, 0xff, std::size_t(bytes), s), "cudaMemsetAsync");  // unsolved, and tickets from -1 on
   const bool across = A.items.is_flipped;
   const index_t line = across ? a.row_stride : a.col_stride;
-  const bool wide = reinterpret_cast<std::uintptr_t>(a.data) % 16 == 0 && std::size_t(line) * sizeof(T) % 16 == 0;
+  const bool wide = lines_aligned(a.data, line);
   const dim3 grid(unsigned(min(ceil_div(a.rows, inverse_edge<T>) * (twice ? 2 : 1), index_t(multiprocessors))),
                   unsigned(groups));
   const auto go = [&]<int N>() {
