@@ -39,7 +39,7 @@ struct Inverses {
   index_t first = 0;  // row and column, a multiple of the edge
 };
 
-/// The places that an item's lower triangle takes where it is kept: column by column, without gaps.
+/// The entries of an item's packed lower triangle: column by column, without gaps.
 template <class T> TF_HD index_t lower_size(const Items<T>& A) { return A.rows * (A.rows + 1) / 2; }
 /// What shifts of a diagonal are relative to: its largest modulus, or 1 where that is zero or not a number.
 template <class R> TF_HD R shift_scale(R largest) { return largest > 0 && largest < Limits<R>::infinity ? largest : R(1); }
@@ -168,19 +168,19 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // the diagonal do not count: column_norms(A, of, norms).
   e.column_norms(C, norm_of, shifts);
 
-  // Another try for items whose Cholesky factorization failed (info > 0). keep_lower(A, kept, shifts) copies the lower
-  // triangles, lower_size(A) entries for each item, and clears the shifts. shift_failed(A, kept, shift, info, retry, shifts)
+  // Another try for items whose Cholesky factorization failed (info > 0). save_lower(A, saved, shifts) copies the lower
+  // triangles, lower_size(A) entries for each item, and clears the shifts. shift_failed(A, saved, shift, info, retry, shifts)
   // gives failed items their triangle back with shifts[b] = shift * shift_scale(largest on the diagonal) added to the
   // diagonal; their retry becomes 0, that of the others not_tried. take_retry(count, retry, info) copies what became of
   // them. shifts may be null.
-  e.keep_lower(C, out, shifts);
+  e.save_lower(C, out, shifts);
   e.shift_failed(A, read_out, shift, read_info, info, shifts);
   e.take_retry(k, read_info, info);
 
-  // For solves of one large matrix: keep(X, info, saved) copies X when info is given, restore(X, info, saved) puts it
-  // back when *info is not 0. kept_size(X, info) is how many entries `saved` needs; 0 where operations do skip.
-  { e.kept_size(A, read_info) } -> std::same_as<index_t>;
-  e.keep(A, read_info, out);
+  // For solves of one large matrix: save(X, info, saved) copies X when info is given, restore(X, info, saved) puts it
+  // back when *info is not 0. saved_size(X, info) is how many entries `saved` needs; 0 where operations do skip.
+  { e.saved_size(A, read_info) } -> std::same_as<index_t>;
+  e.save(A, read_info, out);
   e.restore(A, read_info, out);
 };
 

@@ -136,14 +136,14 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const S
   const auto all_tries = [&e](Items<T> A, Array<int> infos, const CholeskyTuning& tuning, ShiftTries shifts,
                               Array<double> used) {
     int* const info = infos.data;
-    auto kept = e.arena().template take<T>(A.count * lower_size(A));
+    auto saved = e.arena().template take<T>(A.count * lower_size(A));
     auto retry = e.arena().template take<int>(A.count);
-    e.keep_lower(Items<const T>(A), kept.data(), used.data);
+    e.save_lower(Items<const T>(A), saved.data(), used.data);
     cholesky(e, A, info, tuning);
     if (A.rows == 0) return;
     double shift = shifts.shift;
     for (int t = 0; t < shifts.tries; ++t, shift *= shifts.growth) {
-      e.shift_failed(A, static_cast<const T*>(kept.data()), Real<T>(shift), info, retry.data(), used.data);
+      e.shift_failed(A, static_cast<const T*>(saved.data()), Real<T>(shift), info, retry.data(), used.data);
       if (A.rows <= e.tile_limit(A)) {
         e.cholesky_tile(A, retry.data(), 0);
       } else {

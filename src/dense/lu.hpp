@@ -10,7 +10,7 @@ namespace trifactor::dense {
 // LU goes on where a pivot is zero, so operations skip by `skip` instead of info: items of a ragged batch whose sizes are
 // impossible. It is null for other batches.
 
-/// Columns beside a panel with the triangle L and so many pivots: A := P A, and its first rows := L^-1 times them.
+/// The columns A to the right of a panel with the triangle L and so many pivots: A := P A, and its first rows := L^-1 times them.
 template <class T, EngineFor<T> E>
 void lu_row_block(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* skip) {
   if (A.cols == 0 || e.lu_row_block(Items<const T>(L), pivots, A, skip)) return;
@@ -18,7 +18,7 @@ void lu_row_block(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* s
   trsm(e, unit_lower, plain(L), A.block(0, 0, L.rows, A.cols), skip);
 }
 
-/// All that a panel L does to the columns A beside it: those of lu_row_block, and below A -= L times its first rows.
+/// The trailing update of the columns A to the right of the panel L: what lu_row_block does, and below A -= L times its first rows.
 template <class T, EngineFor<T> E>
 void lu_trailing_update(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const int* skip) {
   const index_t m = L.rows, w = L.cols;

@@ -8,10 +8,10 @@ namespace trifactor::dense {
 
 /// X as it was, put back at the end of the scope's work where the factorization had failed.
 template <class T, EngineFor<T> E>
-class Kept {
+class Saved {
  public:
-  Kept(E& e, Items<T> X, const int* info) : e_(e), X_(X), info_(info), saved_(e.arena().template take<T>(e.kept_size(X, info))) {
-    e_.keep(X_, info_, saved_.data());
+  Saved(E& e, Items<T> X, const int* info) : e_(e), X_(X), info_(info), saved_(e.arena().template take<T>(e.saved_size(X, info))) {
+    e_.save(X_, info_, saved_.data());
   }
   void restore() { e_.restore(X_, info_, saved_.data()); }
 
@@ -53,10 +53,10 @@ void cholesky_solve(E& e, bool flipped, Items<const T> L, Items<T> X, const int*
   const auto solve = [&e](bool flipped, Items<const T> L, Items<T> X, Array<const int> info, const SolveTuning& tuning) {
     const Skipped<T, E> skip(e, L, X, info.data);
     if (X.ragged() && e.cholesky_solved_whole(L, flipped, X, skip.items(), tuning)) return;
-    Kept<T, E> kept(e, X, skip.items());
+    Saved<T, E> saved(e, X, skip.items());
     const auto triangle = cholesky_triangle(e, flipped, L, X, skip.items(), tuning);
     triangle.solve_both(X, skip.items());                         // X := L^-H L^-1 X  or L^-T conj(L)^-1 X
-    kept.restore();
+    saved.restore();
     set_path(triangle.path());
   };
   e.run_as_graph(solve, flipped, L, X, Array<const int>{info, X.count}, tuning);
@@ -88,7 +88,7 @@ void cholesky_inverse(E& e, bool flipped, Items<const T> L, Items<T> X, const in
   const auto invert = [&e](bool flipped, Items<const T> L, Items<T> X, Array<const int> info, const SolveTuning& tuning) {
     const index_t n = X.rows, nb = ceil_div(tuning.columns, unit) * unit;
     const Skipped<T, E> skip(e, L, X, info.data, true);
-    Kept<T, E> kept(e, X, skip.items());
+    Saved<T, E> saved(e, X, skip.items());
     e.set_identity(X, skip.items());
     const auto triangle = cholesky_triangle(e, flipped, L, X.block(0, 0, n, min(nb, n)), skip.items(), tuning);
     for (index_t j = 0; j < n; j += nb) {
@@ -97,7 +97,7 @@ void cholesky_inverse(E& e, bool flipped, Items<const T> L, Items<T> X, const in
       triangle.solve_adjoint(columns, skip.items(), j);           // and of L^-H L^-1
     }
     e.mirror_lower(X, skip.items());
-    kept.restore();
+    saved.restore();
     set_path(triangle.path());
   };
   e.run_as_graph(invert, flipped, L, X, Array<const int>{info, X.count}, tuning);
@@ -133,9 +133,9 @@ void lu_solve(E& e, Op op, Items<const T> LU, const int* pivots, Items<T> X, con
   const auto solve = [&e](Op op, Items<const T> LU, Array<const int> pivots, Items<T> X, Array<const int> info,
                           const SolveTuning& tuning) {
     const Skipped<T, E> skip(e, LU, X, info.data);
-    Kept<T, E> kept(e, X, skip.items());
+    Saved<T, E> saved(e, X, skip.items());
     lu_triangles(e, op, LU, pivots_of(LU, pivots.data), X, skip.items(), tuning);
-    kept.restore();
+    saved.restore();
   };
   e.run_as_graph(solve, op, LU, all_pivots(LU, pivots), X, Array<const int>{info, X.count}, tuning);
 }
@@ -159,10 +159,10 @@ void lu_inverse(E& e, Items<const T> LU, const int* pivots, Items<T> X, const in
   const auto invert = [&e](Items<const T> LU, Array<const int> pivots, Items<T> X, Array<const int> info,
                            const SolveTuning& tuning) {
     const Skipped<T, E> skip(e, LU, X, info.data, true);
-    Kept<T, E> kept(e, X, skip.items());
+    Saved<T, E> saved(e, X, skip.items());
     e.set_identity(X, skip.items());
     lu_triangles(e, Op::None, LU, pivots_of(LU, pivots.data), X, skip.items(), tuning);
-    kept.restore();
+    saved.restore();
   };
   e.run_as_graph(invert, LU, all_pivots(LU, pivots), X, Array<const int>{info, X.count}, tuning);
 }

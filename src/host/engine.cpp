@@ -143,31 +143,31 @@ void HostEngine::mirror_lower(Items<T> A, const int* info) {
 }
 
 template <class T>
-void HostEngine::keep_lower(Items<const T> A, T* kept, double* shifts) {
+void HostEngine::save_lower(Items<const T> A, T* saved, double* shifts) {
   if (arena_.planning()) return;
   for_items(threads_, A.count, nullptr, entries(A), [&](index_t b) {
     if (shifts) shifts[b] = 0;
     if (!A.possible_square(b)) return;
     const auto a = A.item(b);
-    T* k = kept + b * lower_size(A);
+    T* k = saved + b * lower_size(A);
     for (index_t j = 0; j < a.cols; ++j)
       for (index_t i = j; i < a.rows; ++i) *k++ = a(i, j);
   });
 }
 
 template <class T>
-void HostEngine::shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts) {
+void HostEngine::shift_failed(Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry, double* shifts) {
   if (arena_.planning()) return;
   for_items(threads_, A.count, nullptr, entries(A), [&](index_t b) {
     retry[b] = info[b] > 0 ? 0 : not_tried;
     if (retry[b] != 0) return;
     const auto a = A.item(b);
-    const T* k = kept + b * lower_size(A);
+    const T* k = saved + b * lower_size(A);
     Real<T> largest = 0;
     for (index_t j = 0; j < a.cols; k += a.rows - j++) largest = max(largest, abs1(real(*k)));
     const Real<T> own_shift = shift * shift_scale(largest);
     if (shifts) shifts[b] = own_shift;
-    k = kept + b * lower_size(A);
+    k = saved + b * lower_size(A);
     for (index_t j = 0; j < a.cols; ++j)
       for (index_t i = j; i < a.rows; ++i, ++k) a(i, j) = i == j ? *k + T(own_shift) : *k;
   });
@@ -186,7 +186,7 @@ void HostEngine::take_retry(index_t count, const int* retry, int* info) {
   template void HostEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);     \
   template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                         \
   template void HostEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);               \
-  template void HostEngine::keep_lower<T>(Items<const T>, T*, double*);                               \
+  template void HostEngine::save_lower<T>(Items<const T>, T*, double*);                               \
   template void HostEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*);  \
   template void HostEngine::set_identity<T>(Items<T>, const int*);                                    \
   template void HostEngine::mirror_lower<T>(Items<T>, const int*);

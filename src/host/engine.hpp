@@ -118,16 +118,16 @@ class HostEngine {
   template <class T>
   void column_norms(Items<const T> A, NormOf of, double* norms);
   template <class T>
-  void keep_lower(Items<const T> A, T* kept, double* shifts);
+  void save_lower(Items<const T> A, T* saved, double* shifts);
   template <class T>
-  void shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts);
+  void shift_failed(Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry, double* shifts);
   void take_retry(index_t count, const int* retry, int* info);
   template <class T>
-  index_t kept_size(Items<T>, const int*) const {
+  index_t saved_size(Items<T>, const int*) const {
     return 0;
   }  // every operation here does skip
   template <class T>
-  void keep(Items<T>, const int*, T*) {}
+  void save(Items<T>, const int*, T*) {}
   template <class T>
   void restore(Items<T>, const int*, T*) {}
 

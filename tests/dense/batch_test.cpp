@@ -11,12 +11,12 @@ class Batch : public DeviceTest {
  protected:
   /// count items of order n; of the ragged kind, the first of order n and the others of orders 0..n.
   Items<T> items(Kind kind, index_t count, index_t n, index_t pad = 0) {
-    Items<T> A;
+    std::vector<OrderAndPad> shapes;
     for (index_t i = 0; i < count; ++i) {
       const bool vary = kind == Kind::Ragged && i > 0;
-      A.push_back(random_spd<T>(random, vary ? random.integer(0, n) : n, vary ? random.integer(0, 3) : pad));
+      shapes.push_back({vary ? random.integer(0, n) : n, vary ? random.integer(0, 3) : pad});
     }
-    return A;
+    return random_spd_items<T>(random, shapes);
   }
   Items<T> rhs(const Items<T>& A, index_t columns, index_t pad = 0) {
     Items<T> B;
@@ -169,7 +169,8 @@ TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
               this->q, kind, uplo, A, {.tuning = std::string("whole=1000 persistent=0 sorted=1000000 ") + rung.tuning});
           expect_right(uplo, A, L);
           const std::string path = rung.path;
-          const bool mixed = kind == Kind::Ragged && (path == "small" || path == "resident 32" || path == "resident 64");
+          const bool mixed =
+              kind == Kind::Ragged && (path == "small" || path == "resident 32" || path == "resident 64");
           EXPECT_EQ(L.path, mixed ? "mixed" : path);
         }
 }
@@ -523,8 +524,7 @@ TYPED_TEST(Batch, ItemsShareMultiprocessors) {
 TYPED_TEST(Batch, FewLargeItems) {
   using T = TypeParam;
   if (!on_cuda()) GTEST_SKIP() << "of CUDA";
-  Items<T> all;
-  for (index_t i = 0; i < 40; ++i) all.push_back(random_spd<T>(this->random, 300, 5));
+  const auto all = random_spd_items<T>(this->random, std::vector<OrderAndPad>(40, {300, 5}));
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
       for (index_t count : {1, 2, 9, 12, 13, 40}) {
@@ -554,9 +554,10 @@ TYPED_TEST(Batch, FewLargeItems) {
 // three of 400 and 20 of 300, all of them, some or none, each item is taken once.
 TYPED_TEST(Batch, TheLargestOfARaggedBatchAreFew) {
   using T = TypeParam;
-  Items<T> A;
-  for (index_t i = 0; i < 25; ++i) A.push_back(random_spd<T>(this->random, i % 12 == 5 ? 700 : i % 8 == 3 ? 400 : 300));
-  A.push_back(random_spd<T>(this->random, 20));
+  std::vector<OrderAndPad> shapes;
+  for (index_t i = 0; i < 25; ++i) shapes.push_back({i % 12 == 5 ? 700 : i % 8 == 3 ? 400 : 300});
+  shapes.push_back({20});
+  const auto A = random_spd_items<T>(this->random, shapes);
   for (Uplo uplo : both_uplos)
     for (const char* tuning : {"few=10", "few=77", "few=200", "few=1000", "whole=350 few=77"}) {
       SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << tuning);
@@ -666,8 +667,9 @@ TYPED_TEST(Batch, ABadItemHarmsNoOther) {
   for (Kind kind : all_kinds)
     for (index_t n : {4, 12, 40, 100, 150, 330}) {
       if (n >= 100 && !on_cuda()) continue;
-      Items<T> A;
-      for (int i = 0; i < 21; ++i) A.push_back(random_spd<T>(this->random, kind == Kind::Ragged ? n - i % 3 : n));
+      std::vector<OrderAndPad> shapes;
+      for (int i = 0; i < 21; ++i) shapes.push_back({kind == Kind::Ragged ? n - i % 3 : n});
+      const auto A = random_spd_items<T>(this->random, shapes);
       std::vector<std::vector<std::pair<int, T>>> cases = {each_bad};
       for (const auto& bad : each_bad)
         if (n <= 12) cases.push_back({bad});

@@ -102,8 +102,8 @@ class DeviceBatch {
   std::vector<HostMatrix<T>> download() const {
     const auto all = storage_.download();
     auto items = shapes_;
-    for (std::size_t i = 0; i < items.size(); ++i)
-      items[i].storage.assign(all.data() + places_[i], all.data() + places_[i + 1]);
+    in_parallel(items.size(), places_.back(),
+                [&](std::size_t i) { items[i].storage.assign(all.data() + places_[i], all.data() + places_[i + 1]); });
     return items;
   }
 
@@ -111,9 +111,13 @@ class DeviceBatch {
   static std::vector<T> joined(const std::vector<HostMatrix<T>>& items) {
     std::size_t size = 0;
     for (const auto& A : items) size += A.storage.size();
-    std::vector<T> all;
-    all.reserve(size);
-    for (const auto& A : items) all.insert(all.end(), A.storage.begin(), A.storage.end());
+    std::vector<T> all(size);
+    std::vector<std::size_t> places(items.size());
+    std::size_t place = 0;
+    for (std::size_t i = 0; i < items.size(); place += items[i++].storage.size()) places[i] = place;
+    in_parallel(items.size(), index_t(size), [&](std::size_t i) {
+      std::copy(items[i].storage.begin(), items[i].storage.end(), all.begin() + index_t(places[i]));
+    });
     return all;
   }
   std::vector<HostMatrix<T>> shapes_;

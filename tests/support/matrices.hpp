@@ -1,6 +1,7 @@
 // Matrices to test with, from a seed that is new in every run and can be given again: TRIFACTOR_TEST_SEED.
 #pragma once
 
+#include <support/parallel.hpp>
 #include <support/wide.hpp>
 
 #include <cstdlib>
@@ -66,6 +67,21 @@ HostMatrix<T> random_spd(Random& random, index_t n, index_t pad = 0) {
     }
   }
   return narrow<T>(A, pad);
+}
+
+struct OrderAndPad {
+  index_t order, pad = 0;
+};
+/// random_spd of each order, made side by side.
+template <Scalar T>
+std::vector<HostMatrix<T>> random_spd_items(Random& random, const std::vector<OrderAndPad>& shapes) {
+  std::vector<Random> own;
+  index_t entries = 0;
+  for (const OrderAndPad& shape : shapes) own.emplace_back(random.bits()), entries += shape.order * shape.order;
+  std::vector<HostMatrix<T>> items(shapes.size());
+  in_parallel(items.size(), entries,
+              [&](std::size_t i) { items[i] = random_spd<T>(own[i], shapes[i].order, shapes[i].pad); });
+  return items;
 }
 
 /// A := (I - 2 v v^H) A for a random v of length 1.
@@ -143,19 +159,20 @@ void zero_row_and_column(HostMatrix<T>& A, index_t k) {
   for (index_t i = 0; i < A.rows; ++i) A(i, k) = A(k, i) = T(0);
 }
 
-#define TRIFACTOR_TEST_INSTANCES(T)                                                                           \
-  TRIFACTOR_TEST_REFERENCE struct HostMatrix<T>;                                                              \
-  TRIFACTOR_TEST_REFERENCE bool same_outside_triangle(const HostMatrix<T>&, const HostMatrix<T>&, Uplo);      \
-  TRIFACTOR_TEST_REFERENCE bool same_frame(const HostMatrix<T>&, const HostMatrix<T>&);                       \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> only_triangle(HostMatrix<T>, Uplo);                                  \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> leading(const HostMatrix<T>&, index_t, index_t);                     \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<Wide<T>> widen(const HostMatrix<T>&);                                   \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> narrow<T>(const HostMatrix<Wide<T>>&, index_t);                      \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> transformed(Op, const HostMatrix<T>&);                               \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> random_matrix<T>(Random&, index_t, index_t, index_t);                \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> random_spd<T>(Random&, index_t, index_t);                            \
-  TRIFACTOR_TEST_REFERENCE HostMatrix<T> with_singular_values<T>(Random&, const std::vector<double>&, double, \
-                                                                 index_t);                                    \
+#define TRIFACTOR_TEST_INSTANCES(T)                                                                                  \
+  TRIFACTOR_TEST_REFERENCE struct HostMatrix<T>;                                                                     \
+  TRIFACTOR_TEST_REFERENCE bool same_outside_triangle(const HostMatrix<T>&, const HostMatrix<T>&, Uplo);             \
+  TRIFACTOR_TEST_REFERENCE bool same_frame(const HostMatrix<T>&, const HostMatrix<T>&);                              \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> only_triangle(HostMatrix<T>, Uplo);                                         \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> leading(const HostMatrix<T>&, index_t, index_t);                            \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<Wide<T>> widen(const HostMatrix<T>&);                                          \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> narrow<T>(const HostMatrix<Wide<T>>&, index_t);                             \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> transformed(Op, const HostMatrix<T>&);                                      \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> random_matrix<T>(Random&, index_t, index_t, index_t);                       \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> random_spd<T>(Random&, index_t, index_t);                                   \
+  TRIFACTOR_TEST_REFERENCE std::vector<HostMatrix<T>> random_spd_items<T>(Random&, const std::vector<OrderAndPad>&); \
+  TRIFACTOR_TEST_REFERENCE HostMatrix<T> with_singular_values<T>(Random&, const std::vector<double>&, double,        \
+                                                                 index_t);                                           \
   TRIFACTOR_TEST_REFERENCE HostMatrix<T> with_eigenvalues<T>(Random&, const std::vector<double>&, double, index_t);
 TRIFACTOR_TEST_EACH_MATRIX(TRIFACTOR_TEST_INSTANCES)
 #undef TRIFACTOR_TEST_INSTANCES

@@ -14,13 +14,15 @@ using namespace core;
 // Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
-/// So many items of order n, at most, all of the device works on, several at a time. If there are more, a block takes
-/// each up to `whole`; above, they go in steps, and those of a list by blocks as well. H200, us for 16 and 32 of order
-/// 2000 in single: 2752 and 5435, in steps 3132 and 4346; at 1400 1190 and 2314, in steps 1893 and 2276.
+/// Largest batch of order n that gets whole-device scheduling, several items at a time. In larger ones each item up to
+/// `whole` gets a block, and larger items go in steps, or in a list by blocks as well.
+/// H200, single, order 2000: 16 items 2752 us, in steps 3132; 32 items 5435, in steps 4346.
 template <class T>
-index_t few_items(index_t n, const CholeskyTuning& tuning) {
-  constexpr index_t least = is_complex<T> ? 160 : 256, large = 32;
-  return n > tuning.persistent || n <= min(least, tuning.whole) ? 0 : n <= tuning.whole ? n / tuning.few : large;
+index_t whole_device_limit(index_t n, const CholeskyTuning& tuning) {
+  constexpr index_t min_order = is_complex<T> ? 160 : 256, limit_above_whole = 32;
+  return n > tuning.persistent || n <= min(min_order, tuning.whole) ? 0
+         : n <= tuning.whole                                        ? n / tuning.few
+                                                                    : limit_above_whole;
 }
 template <class T>
 struct ListRoom {
@@ -79,14 +81,14 @@ template <class T>
 constexpr index_t lu_resident_bytes(index_t rows, index_t cols) {
   return lu_resident_pitch<T>(int(rows)) * (ceil_div(cols, index_t(8)) * 8) * index_t(sizeof(T));
 }
-/// Two of them on a multiprocessor: with one, n = 128 took 6.8 ms in f64, against 4.4 by the blocked driver.
+/// Two on a multiprocessor: with one, n = 128 in f64 takes 6.8 ms, by the blocked driver 4.4 (H200).
 template <class T>
 constexpr bool lu_resident_fits(index_t rows, index_t cols) {
-  constexpr index_t most = 108 << 10;  // bytes of a block, beside what is there anyway
-  return rows <= 128 && cols <= most && lu_resident_bytes<T>(rows, cols) <= most;
+  constexpr index_t max_bytes = 108 << 10;  // of dynamic shared memory
+  return rows <= 128 && cols <= max_bytes && lu_resident_bytes<T>(rows, cols) <= max_bytes;
 }
-/// Whether they are better off there than in registers: 1,000 of order 80 take 0.091 ms in f32, against 0.119, of order
-/// 96 0.118 against 0.156, but of order 64 0.067 against 0.049.
+/// Whether shared memory is faster than registers. H200, f32, 1,000 items: 0.091 and 0.119 ms at order 80, but 0.067
+/// and 0.049 at 64.
 template <class T>
 constexpr bool lu_resident_better(index_t rows, index_t cols) {
   return sizeof(T) == 4 && min(rows, cols) > 64 && lu_resident_fits<T>(rows, cols);

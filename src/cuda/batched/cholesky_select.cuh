@@ -353,7 +353,7 @@ template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning& tuning) {
   const bool many = A.count * A.rows >= tuning.sorted && rung_of<T>(A.rows, tuning) < Rung::Resident64;
   const bool listed = A.ragged() && A.count <= std::numeric_limits<int>::max() &&
-                      (many || A.rows > tuning.whole || few_items<T>(A.rows, tuning) > 0);
+                      (many || A.rows > tuning.whole || whole_device_limit<T>(A.rows, tuning) > 0);
   return listed ? ItemList::ints(A.count) : 0;
 }
 
@@ -364,7 +364,7 @@ LargeItems<T> large_items(int multiprocessors, const Items<T>& A, const ListRoom
   large.entries = room.entries, large.entries_each = persistent_entry_count<T>(A.rows);
   large.flags = room.flags + ItemList::flag_count, large.flags_each = int(persistent_flag_count<T>(A.rows));
   large.sets = room.sets;
-  large.together = min(min(room.sets, multiprocessors - 1), int(LargeItems<T>::most_together));
+  large.together = min(min(room.sets, multiprocessors - 1), int(LargeItems<T>::max_together));
   return large;
 }
 
@@ -395,7 +395,7 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
       if (few > 0) list.above[levels] = int(above), list.most[levels++] = int(few);
     };
     for (const index_t above : {160, 256, 384, 512, 640, 768})
-      if (above < min(tuning.whole, A.rows)) add(above, few_items<T>(above + 1, tuning));
+      if (above < min(tuning.whole, A.rows)) add(above, whole_device_limit<T>(above + 1, tuning));
     // 40 of order 1025 to 1400 in double take 3.7 ms, with a block to each 7.6; 100 of them 8.9 and 9.2.
     if (tuning.whole < A.rows) add(ItemList::cut(tuning.whole), 3 * multiprocessors / 4);
   }

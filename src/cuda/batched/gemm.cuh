@@ -1,4 +1,4 @@
-// C -= A B for every batch kind: one block for each item and each square of C, on the tensor cores where there are any.
+// C -= A B for every batch kind: one block for each item and each tile of C, on the tensor cores where there are any.
 #pragma once
 
 #include <cuda/batched/batched.hpp>
@@ -12,7 +12,7 @@ namespace trifactor::cuda {
 
 template <class T>
 struct UpdateShape {
-  static constexpr int edge = 64;         // of a square of C, in the registers of a block
+  static constexpr int edge = 64;         // of a tile of C, in the registers of a block
   static constexpr int depth = 16;        // of the slices of A and B in shared memory
   static constexpr int pitch = edge + 4;  // of their columns: fragments are read without bank conflicts
   static constexpr int slice = depth * pitch, stages = sizeof(T) == 4 ? 3 : sizeof(T) == 8 ? 4 : 2;
@@ -94,15 +94,15 @@ __global__ void __launch_bounds__(UpdateShape<T>::threads, UpdateShape<T>::block
   extern __shared__ __align__(16) unsigned char update_memory[];
   const auto a_slice = [](int c) { return reinterpret_cast<T*>(update_memory) + c % stages * 2 * S::slice; };
   const auto b_slice = [&](int c) { return a_slice(c) + S::slice; };
-  const int squares = down * right, square = int(blockIdx.x) % squares;
-  for (index_t item = blockIdx.x / squares; item < C.count; item += gridDim.x / squares) {
+  const int tiles = down * right, tile = int(blockIdx.x) % tiles;
+  for (index_t item = blockIdx.x / tiles; item < C.count; item += gridDim.x / tiles) {
     if (info && info[item] != 0) continue;
     const Tile<T> c = C.item(item);
     const Tile<const T> a = A.item(item), b = B.item(item).flipped();  // (m, k)   (n, k)
     const int chunks = int(ceil_div(a.cols, index_t(depth)));
     if (chunks == 0) continue;
-    for (index_t i0 = index_t(square % down) * edge; i0 < c.rows; i0 += index_t(down) * edge)
-      for (index_t j0 = index_t(square / down) * edge; j0 < c.cols; j0 += index_t(right) * edge) {
+    for (index_t i0 = index_t(tile % down) * edge; i0 < c.rows; i0 += index_t(down) * edge)
+      for (index_t j0 = index_t(tile / down) * edge; j0 < c.cols; j0 += index_t(right) * edge) {
         if (lower_only && j0 > i0 + edge - 1) continue;
         Slices<T> a_from(a, i0), b_from(b, j0);
         const auto fetch = [&](int chunk) {
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(UpdateShape<T>::threads, UpdateShape<T>::block
           if (!outside)
             sum.template subtract<depth>(a_slice(chunk), b_slice(chunk), Layout<true, S::pitch>{}, [](int) {});
         }
-        asm volatile("" : "+l"(own.row_stride), "+l"(own.col_stride));  // addresses are made again, instead of kept
+        asm volatile("" : "+l"(own.row_stride), "+l"(own.col_stride));  // optimization barrier: addresses would spill
         if (pairs)
           Sum::visit([&](int k, int e, int r, int s) {
             if (e < 2 && r < rows && s < cols) *pair(r, s) = {{sum.get(k, e), sum.get(k, e + 2)}};
@@ -155,17 +155,17 @@ __global__ void __launch_bounds__(UpdateShape<T>::threads, UpdateShape<T>::block
   }
 }
 
-/// Squares of an item are neighbours in the grid: what several of them read is still in the cache.
+/// Tiles of an item are neighbours in the grid: what several of them read is still in the cache.
 template <class T>
 void launch_update(void* stream, Operand<T> A, Operand<T> B, Items<T> C, bool lower_only, const int* info) {
   constexpr index_t edge = UpdateShape<T>::edge;
-  // Enough for any device: beyond, a block takes several squares. One large item among many small ones would otherwise
-  // make all of them start as many blocks as it has itself, which find nothing to do.
-  constexpr index_t enough = 1 << 17, most = 1 << 30;
+  // Beyond `enough` blocks, which fill any device, a block takes several tiles: one large item among many small ones
+  // would otherwise start as many blocks for each of them as it needs itself.
+  constexpr index_t enough = 1 << 17, max_blocks = 1 << 30;
   const index_t each = max(index_t(1), enough / C.count);
   const index_t down = min(ceil_div(C.rows, edge), each);
   const index_t right = min(ceil_div(C.cols, edge), max(index_t(1), each / down));
-  const dim3 grid(unsigned(down * right * min(C.count, most / (down * right))));
+  const dim3 grid(unsigned(down * right * min(C.count, max_blocks / (down * right))));
   launch(stream, update_kernel<T>, grid, UpdateShape<T>::threads, UpdateShape<T>::bytes, A.items, A.conj, B.items,
          B.conj, C, lower_only, info, int(down), int(right));
 }

@@ -1,6 +1,6 @@
-// LU with partial pivoting, a row to a thread: the columns of a small matrix, or of a panel of a larger one, lie in
-// registers. Rows stay with their threads, which only note the places that the interchanges give them; they are written
-// there at the end. A step searches the column by votes, and hands the pivot row round through shared memory.
+// LU with partial pivoting in registers, one row to a thread: of a small matrix, or of a panel of a larger one. Rows
+// stay with their threads, which track where the interchanges move them, and are stored there at the end. A step finds
+// the pivot by warp votes and broadcasts the pivot row through shared memory.
 #pragma once
 
 #include <core/batch.hpp>
@@ -31,7 +31,7 @@ __device__ inline float reciprocal(float d) {
 __device__ inline double reciprocal(double d) {
   double y;
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
-  const double e = fma(-d, y, 1.0);  // some 20 digits, binary
+  const double e = fma(-d, y, 1.0);  // about 20 bits
   return fma(y, fma(e, e, e), y);
 }
 template <class R>
@@ -43,16 +43,16 @@ __device__ Complex<R> reciprocal(Complex<R> d) {  // Smith's, as operator/
   const R t = d.re * reciprocal(d.im), r = reciprocal(d.re * t + d.im);
   return {t * r, -r};
 }
-/// Whether |d| and its reciprocal are far from where numbers end, from the high word of its key.
+/// Whether neither |d| nor its reciprocal is near overflow or underflow, from the high word of d's key.
 template <class R>
-__device__ bool is_moderate(unsigned high) {
+__device__ bool has_safe_reciprocal(unsigned high) {
   constexpr unsigned one = sizeof(R) == 8 ? 0x3ff00000u : 0x3f800000u, far = sizeof(R) == 8 ? 0x3e000000u : 0x32000000u;
   return high - (one - far) <= 2 * far;  // 2^-992 to 2^992, or 2^-100 to 2^100
 }
-/// Makes d moderate and leaves a / d as it is, for |a| <= |d| and a d that is not zero: both are scaled, which is exact
-/// or does not matter.
+/// Scales a and d, |a| <= |d|, d not zero, so that d has a safe reciprocal and a / d is the same: exact, or where a
+/// underflows the quotient does not matter.
 template <class T>
-__device__ void moderate(T& a, T& d) {
+__device__ void scale_pivot(T& a, T& d) {
   using R = Real<T>;
   constexpr R far = sizeof(R) == 8 ? R(0x1p600) : R(0x1p60f);
   const R size = abs1(d), scale = size > 1 ? 1 / far : far;
@@ -97,9 +97,8 @@ struct LaneGroup {
   }
 };
 
-/// `width` columns in registers, the pivot search in units of `step` columns: the registers are rotated by so many
-/// columns after each unit, so that the code is one unit long. A matrix belongs to `lanes` lanes of a warp, or to a
-/// block.
+/// `width` columns in registers. Registers are rotated by `step` columns after every `step` columns, so that the
+/// unrolled code is that long only. A matrix belongs to `lanes` lanes of a warp, or to a block.
 template <class T, int width, int step, int lanes, bool is_block>
 struct LuRows {
   static constexpr int vector = 16 / int(sizeof(T)) > 1 ? 16 / int(sizeof(T)) : 1;  // entries that are moved together
@@ -171,9 +170,9 @@ struct LuRows {
         place = candidate && place == p ? ~k : place == k ? p : place;
         if (below || rank == 0) {
           T pivot = row[s], l = a[s];
-          if (!is_moderate<Real<T>>(pivot_key(pivot).high)) {
+          if (!has_safe_reciprocal<Real<T>>(pivot_key(pivot).high)) {
             if (!(pivot == T(0))) {
-              moderate(l, pivot);
+              scale_pivot(l, pivot);
             } else {
               if (zero_at == 0 && k < steps) zero_at = k + 1;
               pivot = T(1);  // l = 0, as is the column
@@ -199,7 +198,7 @@ struct LuRows {
     for (; step < width && at < width; at += step) rotate(a);  // all the way round
     if (rank < steps) pivots[rank] = first + own_pivot + 1;
     T* to = A.data + (place < 0 ? ~place : place);
-    I stride = A.col_stride;  // its multiples are made again, instead of kept since the rows were read
+    I stride = A.col_stride;  // optimization barrier: addresses held since the rows were read would spill
     if constexpr (sizeof(I) == 8)
       asm volatile("" : "+l"(stride));
     else

@@ -17,7 +17,7 @@ constexpr int resident_blocks(int width, int threads, int others) {
 
 inline constexpr int lu_group_threads = 128;
 
-/// Matrices of up to `width` rows and columns, as many to a warp as there is room for.
+/// Matrices of up to `width` rows and columns, 32 / `width` of them to a warp.
 template <class T, int width, int step>
 __global__ void __launch_bounds__(lu_group_threads, resident_blocks<T>(width, lu_group_threads, 40))
     lu_group_kernel(Items<T> A, Pivots<int> pivots, int* info, bool resets) {
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(lu_group_threads, resident_blocks<T>(width, lu
   for (index_t b = index_t(blockIdx.x) * groups; b < A.count; b += turn) {
     const index_t item = b + group;
     const int before = item < A.count ? info_before(A, item, info, resets) : -1;
-    Tile<T> a{nullptr, 0, 0, 1, 1};  // groups without an item keep the others company
+    Tile<T> a{nullptr, 0, 0, 1, 1};  // groups without an item take part in the votes of their warp
     if (before >= 0) a = A.item(item);
     __syncwarp();  // nobody reads the rows of the item before
     const int zero_at = Rows::factor(a, pivots.item(item), int(pivots.first), rows[group], nullptr);
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(threads, resident_blocks<T>(width, threads, 32
   }
 }
 
-inline constexpr int lu_step = 8;  // columns; n = 20 in f64: 67 us with 8, 82 with 32; n = 32: 99 and 91
+inline constexpr int lu_step = 8;  // columns; H200, f64: n = 20 67 us with 8, 82 with 32; n = 32 99 and 91
 
 template <class T, int width>
 void launch_lu_group(void* stream, const Items<T>& A, const Pivots<int>& pivots, int* info, bool resets) {
@@ -127,13 +127,14 @@ __global__ void __launch_bounds__(swap_threads)
 
 inline constexpr int permute_column_threads = 256;
 
-/// All interchanges at once, of up to `most` rows: a warp has a column to itself, and reads all of it before it writes.
-template <class T, int most>
+/// All interchanges at once, of up to `max_rows` rows: a warp has a column to itself, and reads all of it before it
+/// writes.
+template <class T, int max_rows>
 __global__ void __launch_bounds__(permute_column_threads)
     permute_columns_kernel(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
-  constexpr int each = most / 32, warps = permute_column_threads / 32;
-  __shared__ int partner[most];
-  __shared__ short source[most];
+  constexpr int each = max_rows / 32, warps = permute_column_threads / 32;
+  __shared__ int partner[max_rows];
+  __shared__ short source[max_rows];
   const int rank = int(threadIdx.x), lane = rank % 32, warp = rank / 32;
   for (index_t b = blockIdx.x; b < A.count; b += gridDim.x) {
     if (info && info[b] != 0) continue;
@@ -160,10 +161,11 @@ __global__ void __launch_bounds__(permute_column_threads)
 
 template <class T>
 void launch_swap_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
-  constexpr index_t at_once = 64, few = 32, most = 512;
-  if (n > at_once && A.cols >= few && A.rows <= most && n <= A.rows) {
+  constexpr index_t max_exchanges = 64, min_columns = 32, max_rows = 512;
+  if (n > max_exchanges && A.cols >= min_columns && A.rows <= max_rows && n <= A.rows) {
     const dim3 grid(grid_for(A.count), strips_for(A.count, ceil_div(A.cols, index_t(permute_column_threads / 32))));
-    const auto kernel = A.rows <= most / 2 ? permute_columns_kernel<T, most / 2> : permute_columns_kernel<T, most>;
+    const auto kernel =
+        A.rows <= max_rows / 2 ? permute_columns_kernel<T, max_rows / 2> : permute_columns_kernel<T, max_rows>;
     return launch(stream, kernel, grid, permute_column_threads, 0, A, pivots, n, backward, info);
   }
   const dim3 grid(grid_for(A.count), strips_for(A.count, ceil_div(A.cols, index_t(swap_columns))));

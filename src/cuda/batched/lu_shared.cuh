@@ -75,8 +75,8 @@ struct LuResident {
         const T* U = M + (j + right) * P + k + t;
 #pragma unroll
         for (int e = 0; e < 4; ++e) c.set(e, C[e % 2 * 4 * P + e / 2 * 8]), part.set(e, T(0));
-        // Two sums, so that products do not wait for each other. Those of floats are cut off inside of the tensor
-        // cores: they are added up outside.
+        // Two sums, so that products do not wait for each other. In float, tensor cores truncate sums: they are added
+        // outside.
         constexpr bool apart = sizeof(Real<T>) == 4;
         if constexpr (tensor<T>)
 #pragma unroll

@@ -1,5 +1,5 @@
-// What a panel of LU does to the columns beside it, in one launch: rows are exchanged, the first ones solved for, and
-// the others updated. In three, each would read and write them again.
+// The trailing update of LU in one launch: rows are exchanged, A12 := L11^-1 A12, A22 -= L21 A12. As three launches,
+// each would read and write the columns again.
 #pragma once
 
 #include <cuda/batched/batched.hpp>
@@ -8,16 +8,16 @@
 
 namespace trifactor::cuda {
 
-/// A panel of up to `most_` columns, and a strip of `cols_` columns beside it to a block.
-template <class T, int most_, int cols_>
+/// A panel of up to `width_` columns; each block updates a strip of `cols_` columns to the right of it.
+template <class T, int width_, int cols_>
 struct LuStrip {
-  static constexpr int most = most_, cols = cols_, tiles = cols / 8;
+  static constexpr int width = width_, cols = cols_, tiles = cols / 8;
   static constexpr int warps = 4, threads = 32 * warps;
   static constexpr int blocks = 4;  // on a multiprocessor
   static constexpr int vector = 16 / int(sizeof(T));
-  static constexpr int pitch = most + vector;  // between columns of the rows that are solved
-  static constexpr int line = 16 + vector;     // between rows of the triangles on the diagonal
-  static constexpr std::size_t bytes = (std::size_t(pitch) * cols + std::size_t(most) * line) * sizeof(T);
+  static constexpr int pitch = width + vector;  // between columns of the rows that are solved
+  static constexpr int line = 16 + vector;      // between rows of the triangles on the diagonal
+  static constexpr std::size_t bytes = (std::size_t(pitch) * cols + std::size_t(width) * line) * sizeof(T);
   using Vector = EntryVector<T, vector>;
 };
 
@@ -25,12 +25,12 @@ struct LuStrip {
 template <class T, class S>
 __global__ void __launch_bounds__(S::threads, S::blocks)
     lu_trailing_update_kernel(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info, int strips) {
-  constexpr int most = S::most, cols = S::cols, warps = S::warps, P = S::pitch, vector = S::vector;
+  constexpr int width = S::width, cols = S::cols, warps = S::warps, P = S::pitch, vector = S::vector;
   using Vector = typename S::Vector;
   extern __shared__ __align__(16) unsigned char strip_memory[];
-  __shared__ int partner[most], source[2 * most], target[most];
-  T* const X = reinterpret_cast<T*>(strip_memory);  // (most, cols), the rows that are solved
-  T* const D = X + P * cols;                        // (most, 16) by rows, the triangles on the diagonal
+  __shared__ int partner[width], source[2 * width], target[width];
+  T* const X = reinterpret_cast<T*>(strip_memory);  // (width, cols), the rows that are solved
+  T* const D = X + P * cols;                        // (width, 16) by rows, the triangles on the diagonal
   const int rank = int(threadIdx.x), lane = rank % 32, warp = rank / 32, g = lane / 4, t = lane % 4;
   const int strip = int(blockIdx.x) % strips;
   for (index_t b = blockIdx.x / strips; b < A.count; b += gridDim.x / strips) {
@@ -45,27 +45,27 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
       const index_t ld = whole.col_stride;
       T* const a = whole.data + j0 * ld;
       __syncthreads();  // nobody reads the strip before
-      for (int i = rank; i < most; i += S::threads)
+      for (int i = rank; i < width; i += S::threads)
         partner[i] = i < exchanges ? pivots.item(b)[i] - 1 - int(pivots.first) : i;
-      for (int e = rank; e < most * 16; e += S::threads) {
-        const int i = e % most, c = i / 16 * 16 + e / most;
-        D[i * S::line + e / most] = i < solved && c < i ? l.data[i + c * l.col_stride] : T(0);
+      for (int e = rank; e < width * 16; e += S::threads) {
+        const int i = e % width, c = i / 16 * 16 + e / width;
+        D[i * S::line + e / width] = i < solved && c < i ? l.data[i + c * l.col_stride] : T(0);
       }
       __syncthreads();  // the interchanges and the triangles are there
-      for (int i = rank; i < 2 * most; i += S::threads) {
-        const bool top = i < most;
-        const int to = top ? i : partner[i - most];
+      for (int i = rank; i < 2 * width; i += S::threads) {
+        const bool top = i < width;
+        const int to = top ? i : partner[i - width];
         int from = to;
 #pragma unroll 16
-        for (int x = most - 1; x >= 0; --x) {  // back through the interchanges
+        for (int x = width - 1; x >= 0; --x) {  // back through the interchanges
           const int there = partner[x];
           from = from == x ? there : from == there ? x : from;
         }
         source[i] = from;
-        if (!top) target[i - most] = i - most < exchanges && to >= solved ? to : -1;
+        if (!top) target[i - width] = i - width < exchanges && to >= solved ? to : -1;
       }
       __syncthreads();  // the lists are there
-      constexpr int each = most / 32, together = most > 64 ? 2 : 4;
+      constexpr int each = width / 32, together = width > 64 ? 2 : 4;
 #pragma unroll 1
       for (int c0 = warp * together; c0 < cols; c0 += warps * together) {
         T above[together][each], below[together][each];
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
           for (int r = 0; r < each; ++r) {
             const int i = lane + 32 * r;
             above[c][r] = in && i < solved ? from[source[i]] : T(0);
-            if (in && target[i] >= 0) below[c][r] = from[source[most + i]];
+            if (in && target[i] >= 0) below[c][r] = from[source[width + i]];
           }
         }
         __syncwarp();  // every row is read before one is written
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
           multiply(k + 16, next);
         }
         index_t stride = ld;
-        asm volatile("" : "+l"(stride));  // addresses are made again, instead of kept
+        asm volatile("" : "+l"(stride));  // optimization barrier: addresses held in registers would spill
         C = a + i + g + 2 * t * stride;
 #pragma unroll
         for (int q = 0; q < S::tiles; ++q, C += 8 * stride)
@@ -205,24 +205,22 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
 template <class T, class S>
 void launch_lu_strips(void* stream, const Items<const T>& L, const Pivots<const int>& pivots, const Items<T>& A,
                       const int* info) {
-  constexpr index_t most = 1 << 30;  // blocks
-  const index_t strips = min(ceil_div(A.cols, index_t(S::cols)), most);
-  const dim3 grid(unsigned(strips * min(A.count, most / strips)));
+  constexpr index_t max_blocks = 1 << 30;
+  const index_t strips = min(ceil_div(A.cols, index_t(S::cols)), max_blocks);
+  const dim3 grid(unsigned(strips * min(A.count, max_blocks / strips)));
   launch(stream, lu_trailing_update_kernel<T, S>, grid, S::threads, S::bytes, L, pivots, A, info, int(strips));
 }
 template <class T>
 void launch_lu_trailing_update(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
   if constexpr (!is_complex<T>) {
-    // What the blocks of a device work on at a time is to stay in the second-level cache, between exchange and update.
-    // H200, f64, n = 512: 4.85 ms of strips with 32 columns and four blocks on a multiprocessor, 5.65 with three, 7.13
-    // with two; with 64 columns 6.88 with three blocks, 6.00 with two. f32, four blocks: 3.00 with 64 columns, 3.69
-    // with 32.
+    // The strips that all blocks work on must fit in the L2 cache between exchange and update.
+    // H200, n = 512: f64 4.85 ms with 32 columns, 6.00 with 64; f32 3.00 with 64, 3.69 with 32.
     constexpr int wide = sizeof(T) == 8 ? 32 : 64;
-    const auto with = [&](auto most) {
+    const auto with = [&](auto width) {
       if (A.cols <= 32)
-        launch_lu_strips<T, LuStrip<T, most.value, 32>>(stream, L, pivots, A, info);
+        launch_lu_strips<T, LuStrip<T, width.value, 32>>(stream, L, pivots, A, info);
       else
-        launch_lu_strips<T, LuStrip<T, most.value, wide>>(stream, L, pivots, A, info);
+        launch_lu_strips<T, LuStrip<T, width.value, wide>>(stream, L, pivots, A, info);
     };
     if (L.cols <= 32) return with(std::integral_constant<int, 32>{});
     if (L.cols <= 64) return with(std::integral_constant<int, 64>{});
@@ -232,5 +230,6 @@ void launch_lu_trailing_update(void* stream, Items<const T> L, Pivots<const int>
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T) \
-  template void trifactor::cuda::launch_lu_trailing_update<T>(void*, Items<const T>, Pivots<const int>, Items<T>, const int*);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                          \
+  template void trifactor::cuda::launch_lu_trailing_update<T>(void*, Items<const T>, Pivots<const int>, Items<T>, \
+                                                              const int*);

@@ -49,8 +49,8 @@ struct LuWarpPanel {
       for (int s = 0; s < unit; ++s) {
         const int k = at + s;
         if (k < steps) {  // a way out of the loop would copy all registers at every step
-          // The largest modulus, and of equals the one in the uppermost place, by two votes in any case: code for when
-          // they are needed costs more than the second.
+          // The largest modulus, and of equals the uppermost row, always by two votes: a branch around the second costs
+          // more than the vote.
           unsigned key[R], top = 0, upper = 0;
 #pragma unroll
           for (int i = 0; i < R; ++i) key[i] = (__float_as_uint(a[i][s]) | sign) & alive[i], top = max(top, key[i]);
@@ -75,14 +75,14 @@ struct LuWarpPanel {
           if (lane == k) own = p;
           __syncwarp();  // the pivot row is there
           float pivot = row[s];
-          if (is_moderate<float>(top & ~sign)) {
+          if (has_safe_reciprocal<float>(top & ~sign)) {
             r = copysignf(r, pivot);
           } else if (pivot == 0.0f) {
             if (zero_at == 0) zero_at = k + 1;
             r = 1;  // l = 0, as is the column
           } else {
             float scale = 1;
-            moderate(scale, pivot);
+            scale_pivot(scale, pivot);
             r = reciprocal(pivot);
 #pragma unroll
             for (int i = 0; i < R; ++i) a[i][s] *= scale;
@@ -115,7 +115,7 @@ struct LuWarpPanel {
           a[i][j] = a[i][j + unit], a[i][j + unit] = x;
         }
     }
-    asm volatile("" : "+r"(P));  // its multiples are made again, instead of kept since the rows were read
+    asm volatile("" : "+r"(P));  // optimization barrier: addresses held since the rows were read would spill
     if (lane < width) lists.place[lane] = own, lists.to[lane] = alive[0] ? place[0] : -1;
 #pragma unroll
     for (int i = 0; i < R; ++i)
@@ -154,8 +154,7 @@ struct LuWarp {
     float* const A = M + k * P + k;
     if (left > 96) return LuWarpPanel::factor<4>(A, P, left, w, lists, origin);
     if (left > 64) return LuWarpPanel::factor<3>(A, P, left, w, lists, origin);
-    // One row to a lane in its turn, for the last 32, is more code than the instruction cache holds: 0.161 against
-    // 0.154 ms for 1,000 items of order 100 on an H200, 0.280 against 0.264 at 128.
+    // factor<1> for the last 32 rows overflows the instruction cache: 5 % slower at n = 100, 6 % at 128 (H200).
     return LuWarpPanel::factor<2>(A, P, left, w, lists, origin);
   }
   /// Rows of the columns from k1 on as the panel [k, k1) exchanges them, the first ones := L^-1 times them; a column to
@@ -164,7 +163,7 @@ struct LuWarp {
     const int steps = min(width, m - k);
 #pragma unroll 1
     for (int j = k1 + int(threadIdx.x); j < n; j += threads) {
-      asm volatile("" ::: "memory");  // what is the same for all columns is not kept
+      asm volatile("" ::: "memory");  // optimization barrier: loop invariants held in registers would spill
       float x[width], top[width], *const column = M + j * P + k;
       if (steps == width) {
 #pragma unroll
@@ -270,8 +269,9 @@ __global__ void __launch_bounds__(LuWarp::threads, 4)
       __syncthreads();  // the first panel is there
       for (int k = 0; k < all; k += width) {
         const int k1 = min(k + width, n), k2 = min(k1 + width, n);
-        const int self = (warp + int(b) + k / width) % warps;  // who factors is another one, in every quarter of the
-                                                               // multiprocessor
+        // The factoring warp changes with the item and the step, so that all four schedulers of the multiprocessor get
+        // one.
+        const int self = (warp + int(b) + k / width) % warps;
         if (self == 0) {
           const int at = matrix.factor(k, lists, origin[k / width]);
           if (at != 0 && lane == 0 && zero == 0) zero = k + at;

@@ -1,4 +1,4 @@
-// What a row of interchanges does to the rows of a matrix.
+// Where a sequence of row interchanges takes rows from.
 #pragma once
 
 #include <core/batch.hpp>

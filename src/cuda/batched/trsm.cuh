@@ -12,7 +12,7 @@ namespace trifactor::cuda {
 
 template <class T>
 __global__ void __launch_bounds__(128)
-    trsm_kernel(Shape shape, Items<const T> A, bool conj, Items<T> B, const int* info, int most, int strip) {
+    trsm_kernel(Shape shape, Items<const T> A, bool conj, Items<T> B, const int* info, int max_order, int strip) {
   extern __shared__ __align__(16) unsigned char raw[];
   T* shared = reinterpret_cast<T*>(raw);
   const BlockTeam team;
@@ -22,9 +22,9 @@ __global__ void __launch_bounds__(128)
     const Tile<const T> a = A.item(b);
     const index_t n = a.rows;
     for (index_t j = index_t(blockIdx.y) * strip; j < all.cols; j += index_t(gridDim.y) * strip) {
-      const Tile<T> x = all.block(0, j, n, min(index_t(strip), all.cols - j));            // (n, strip)
-      const auto triangle = shared_tile(shared, int(n), int(n), most);                    // (n, n)
-      const auto X = shared_tile(shared + (most + 1) * most, int(n), int(x.cols), most);  // (n, strip)
+      const Tile<T> x = all.block(0, j, n, min(index_t(strip), all.cols - j));                           // (n, strip)
+      const auto triangle = shared_tile(shared, int(n), int(n), max_order);                              // (n, n)
+      const auto X = shared_tile(shared + (max_order + 1) * max_order, int(n), int(x.cols), max_order);  // (n, strip)
       if (shape.lower)
         copy_tile(team, a, triangle, a, true);
       else
@@ -40,10 +40,10 @@ __global__ void __launch_bounds__(128)
 
 template <class T>
 void launch_trsm(void* stream, Shape shape, Operand<T> A, Items<T> B, const int* info) {
-  const int most = int(A.items.rows), strip = int(min(B.cols, index_t(32)));
-  const std::size_t bytes = std::size_t(most + 1) * std::size_t(most + strip) * sizeof(T);
+  const int max_order = int(A.items.rows), strip = int(min(B.cols, index_t(32)));
+  const std::size_t bytes = std::size_t(max_order + 1) * std::size_t(max_order + strip) * sizeof(T);
   const dim3 grid(grid_for(B.count), unsigned(min(ceil_div(B.cols, strip), index_t(65535))));
-  launch(stream, trsm_kernel<T>, grid, 128, bytes, shape, A.items, A.conj, B, info, most, strip);
+  launch(stream, trsm_kernel<T>, grid, 128, bytes, shape, A.items, A.conj, B, info, max_order, strip);
 }
 
 /// Shared memory of trsm_batch_kernel: a triangle, and for each warp a square of right-hand sides on their way to the

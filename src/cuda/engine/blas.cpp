@@ -158,10 +158,10 @@ bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, c
 }
 template <class T>
 index_t CudaEngine::inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning& tuning) const {
-  constexpr index_t most = cuda::inverse_edge<T>;
-  if (main_ != this || A.items.rows <= max(tuning.invert, most)) return 0;
-  if (B.count == 1 && !B.pointers) return most;
-  return tuning.tri_nb == 0 ? 0 : tuning.tri_nb < 32 ? 16 : tuning.tri_nb < most ? 32 : most;
+  constexpr index_t full_edge = cuda::inverse_edge<T>;
+  if (main_ != this || A.items.rows <= max(tuning.invert, full_edge)) return 0;
+  if (B.count == 1 && !B.pointers) return full_edge;
+  return tuning.tri_nb == 0 ? 0 : tuning.tri_nb < 32 ? 16 : tuning.tri_nb < full_edge ? 32 : full_edge;
 }
 template <class T>
 index_t CudaEngine::inverses_size(const Operand<T>& A, index_t edge) const {

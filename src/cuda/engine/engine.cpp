@@ -38,9 +38,9 @@ template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
   // Few large items are worked on several at a time, as far as there are flags. A matrix alone, and strided ones of
   // which each fills the device, have a kernel of their own.
-  const index_t list_size = cholesky_list_size(A, tuning), whole_device = few_items<T>(A.rows, tuning);
+  const index_t list_size = cholesky_list_size(A, tuning), limit = whole_device_limit<T>(A.rows, tuning);
   const bool alone = !A.pointers && (A.count == 1 || A.rows >= tuning.squares);
-  const bool large = multiprocessors_ > 1 && (list_size > 0 ? whole_device > 0 : !alone && A.count <= whole_device);
+  const bool large = multiprocessors_ > 1 && (list_size > 0 ? limit > 0 : !alone && A.count <= limit);
   const index_t max_sets = (flag_count - 256) / (1 + persistent_flag_count<T>(A.rows));
   const index_t sets = large ? min(index_t(8), max_sets) : 0;
   const Array<int> all_info{info, A.count};
@@ -164,14 +164,14 @@ index_t CudaEngine::lu_tile_limit(const Items<T>& A) const {
 }
 template <class T>
 void CudaEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
-  constexpr index_t one_by_one = 128;         // a panel's exchanges; those of a whole matrix become a permutation first
-  constexpr index_t most = index_t(1) << 22;  // entries that are permuted at once
+  constexpr index_t one_by_one = 128;  // a panel's exchanges; those of a whole matrix become a permutation first
+  constexpr index_t max_entries = index_t(1) << 22;  // that are permuted at once
   if (A.cols == 0 || n == 0 || A.count == 0) return;
   if (n <= one_by_one || n != A.rows || pivots.first != 0 || main_ != this || !one_strided(A)) {
     if (!arena().planning()) launch_swap_rows(stream_, A, pivots, n, backward, info);
     return;
   }
-  const index_t columns = min(A.cols, max(index_t(1), most / n));
+  const index_t columns = min(A.cols, max(index_t(1), max_entries / n));
   auto p = arena().take<int>(n);
   auto permuted = arena().take<T>(n * columns);
   if (arena().planning()) return;
@@ -203,23 +203,23 @@ void CudaEngine::column_norms(Items<const T> A, NormOf of, double* norms) {
   if (!arena().planning() && A.cols > 0) launch_column_norms(stream_, A, of, norms);
 }
 template <class T>
-void CudaEngine::keep_lower(Items<const T> A, T* kept, double* shifts) {
-  if (!arena().planning()) launch_keep_lower(stream_, A, kept, shifts);
+void CudaEngine::save_lower(Items<const T> A, T* saved, double* shifts) {
+  if (!arena().planning()) launch_save_lower(stream_, A, saved, shifts);
 }
 template <class T>
-void CudaEngine::shift_failed(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts) {
-  if (!arena().planning()) launch_shift_failed(stream_, A, kept, shift, info, retry, shifts);
+void CudaEngine::shift_failed(Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry, double* shifts) {
+  if (!arena().planning()) launch_shift_failed(stream_, A, saved, shift, info, retry, shifts);
 }
 void CudaEngine::take_retry(index_t count, const int* retry, int* info) {
   if (!arena().planning()) launch_take_retry(stream_, count, retry, info);
 }
 template <class T>
-void CudaEngine::keep(Items<T> X, const int* info, T* saved) {
-  if (!arena().planning() && kept_size(X, info) > 0) launch_copy_if_failed(stream_, X, info, saved, false);
+void CudaEngine::save(Items<T> X, const int* info, T* saved) {
+  if (!arena().planning() && saved_size(X, info) > 0) launch_copy_if_failed(stream_, X, info, saved, false);
 }
 template <class T>
 void CudaEngine::restore(Items<T> X, const int* info, T* saved) {
-  if (!arena().planning() && kept_size(X, info) > 0) launch_copy_if_failed(stream_, X, info, saved, true);
+  if (!arena().planning() && saved_size(X, info) > 0) launch_copy_if_failed(stream_, X, info, saved, true);
 }
 
 #define TRIFACTOR_INSTANTIATE(T)                                                                                      \
@@ -240,9 +240,9 @@ void CudaEngine::restore(Items<T> X, const int* info, T* saved) {
   template void CudaEngine::set_identity<T>(Items<T>, const int*);                                                    \
   template void CudaEngine::mirror_lower<T>(Items<T>, const int*);                                                    \
   template void CudaEngine::column_norms<T>(Items<const T>, NormOf, double*);                                         \
-  template void CudaEngine::keep_lower<T>(Items<const T>, T*, double*);                                               \
+  template void CudaEngine::save_lower<T>(Items<const T>, T*, double*);                                               \
   template void CudaEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*);                  \
-  template void CudaEngine::keep<T>(Items<T>, const int*, T*);                                                        \
+  template void CudaEngine::save<T>(Items<T>, const int*, T*);                                                        \
   template void CudaEngine::restore<T>(Items<T>, const int*, T*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -18,10 +18,12 @@ inline unsigned grid_for(index_t count) { return unsigned(min(count, index_t(1) 
 /// Of one whose kernel does not loop. Beyond 2^31 - 1 blocks of items, more than a memory holds, the launch fails.
 inline unsigned grid_of_all(index_t blocks) { return unsigned(min(blocks, index_t(1) << 31)); }
 
+/// Blocks that keep a device busy, 16 for each multiprocessor of an H200: kernels that loop over their work get no more.
+inline constexpr index_t enough_blocks = 132 * 16;
+
 /// Strips of columns that blocks share: one block takes all of an item where there are many items.
 inline unsigned strips_for(index_t count, index_t strips) {
-  constexpr index_t enough = 132 * 16;  // blocks
-  return unsigned(max(index_t(1), min(strips, min(ceil_div(enough, count), index_t(65535)))));
+  return unsigned(max(index_t(1), min(strips, min(ceil_div(enough_blocks, count), index_t(65535)))));
 }
 
 /// A kernel on a device that may have all the shared memory there is: granted once by each thread that launches it,
@@ -48,21 +50,22 @@ inline const GrantedKernel& granted(const void* kernel) {
   return known.back();
 }
 
-/// Shared memory of a block. `percent` of a multiprocessor's first-level memory are to be shared, the rest is cache; or
-/// -1, as blocks want it.
+/// Shared memory of a block. `percent`: the carveout, the shared part of a multiprocessor's L1 memory; -1: the driver
+/// chooses.
 struct SharedMemory {
   std::size_t bytes;
   int percent;
   SharedMemory(std::size_t b, int p = -1) : bytes(b), percent(p) {}
 };
-/// Whether up to `blocks` on a multiprocessor, as many as fit, leave its first-level cache 28 KB, the least; otherwise
-/// there are 60 at least.
+/// Whether `blocks` blocks on a multiprocessor, or as many as fit, leave the L1 cache its minimum of 28 KB; otherwise
+/// it has at least 60.
 inline bool little_cache(int blocks, std::size_t bytes) {
-  constexpr std::size_t reserved = 1u << 10, all = 228u << 10, most = 196u << 10;  // of a block, of all, with 60
-  return min(std::size_t(blocks), all / (bytes + reserved)) * (bytes + reserved) > most;
+  constexpr std::size_t reserved_of_block = 1u << 10, all = 228u << 10, all_with_60_of_cache = 196u << 10;
+  return min(std::size_t(blocks), all / (bytes + reserved_of_block)) * (bytes + reserved_of_block) >
+         all_with_60_of_cache;
 }
-/// For items that are copied through the first-level cache entry by entry, `blocks` of them on a multiprocessor. Two
-/// fewer leave more of it. H200, double: 98 in place of 117 us at order 56, 130 in place of 137 at 64.
+/// For items that are copied through the L1 cache entry by entry: two blocks fewer than fit leave more of it.
+/// H200, double: 98 in place of 117 us at order 56, 130 in place of 137 at 64.
 inline SharedMemory beside_cache(int blocks, std::size_t bytes) {
   return {bytes, little_cache(blocks, bytes) ? 72 : -1};
 }

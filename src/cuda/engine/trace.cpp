@@ -69,9 +69,7 @@ double CudaEngine::seconds_of(const std::function<void()>& work) {
   std::exception_ptr thrown;
   try {
     work();
-  } catch (...) {
-    thrown = std::current_exception();
-  }
+  } catch (...) { thrown = std::current_exception(); }
   const Moment end = moment();
   const cudaError_t status = cudaStreamSynchronize(as_stream(stream_));
   const double seconds = begin.event && end.event ? seconds_between(begin.event, end.event) : -1;

@@ -76,9 +76,8 @@ __device__ void for_grid_items(const Items<T>& A, const int* info, F f) {
     if (!info || info[b] == 0) f(b, A.item(b));
 }
 inline dim3 entry_grid(index_t rows, index_t cols, index_t count = 1) {
-  constexpr index_t enough = 132 * 16;  // blocks; the kernels loop
   const index_t items = min(count, index_t(65535));
-  const index_t each = min(ceil_div(enough, items), ceil_div(rows * cols, index_t(entry_threads)));
+  const index_t each = min(ceil_div(enough_blocks, items), ceil_div(rows * cols, index_t(entry_threads)));
   return {unsigned(max(index_t(1), each)), unsigned(items)};
 }
 
@@ -93,11 +92,11 @@ void launch_set_identity(void* stream, Items<T> A, const int* info) {
   launch(stream, set_identity_kernel<T>, entry_grid(A.rows, A.cols, A.count), entry_threads, 0, A, info);
 }
 
-/// One block for each square on or below the diagonal, transposed through shared memory.
+/// One block for each tile on or below the diagonal, transposed through shared memory.
 template <class T>
 __global__ void __launch_bounds__(256) mirror_lower_kernel(Items<T> A, const int* info) {
   constexpr int edge = 32;
-  __shared__ T square[edge][edge + 1];
+  __shared__ T tile[edge][edge + 1];
   if (blockIdx.y > blockIdx.x) return;
   const index_t i0 = index_t(blockIdx.x) * edge, j0 = index_t(blockIdx.y) * edge;
   const int x = int(threadIdx.x) % edge, y = int(threadIdx.x) / edge;
@@ -105,17 +104,17 @@ __global__ void __launch_bounds__(256) mirror_lower_kernel(Items<T> A, const int
     if (info && info[b] != 0) continue;
     const Tile<T> a = A.item(b);
     for (int j = y; j < edge; j += 8)
-      if (i0 + x < a.rows && j0 + j < a.cols) square[j][x] = a(i0 + x, j0 + j);
-    __syncthreads();  // the square is read before any of its mirror image is written
+      if (i0 + x < a.rows && j0 + j < a.cols) tile[j][x] = a(i0 + x, j0 + j);
+    __syncthreads();  // the tile is read before any of its mirror image is written
     for (int i = y; i < edge; i += 8)
-      if (i0 + i < a.rows && j0 + x < a.cols && i0 + i > j0 + x) a(j0 + x, i0 + i) = conj(square[x][i]);
-    __syncthreads();  // and written before the next item's square takes its place
+      if (i0 + i < a.rows && j0 + x < a.cols && i0 + i > j0 + x) a(j0 + x, i0 + i) = conj(tile[x][i]);
+    __syncthreads();  // and written before the next item's tile takes its place
   }
 }
 template <class T>
 void launch_mirror_lower(void* stream, Items<T> A, const int* info) {
-  const auto squares = unsigned(ceil_div(A.rows, 32));
-  const dim3 grid(squares, squares, unsigned(min(A.count, index_t(65535))));
+  const auto tiles = unsigned(ceil_div(A.rows, 32));
+  const dim3 grid(tiles, tiles, unsigned(min(A.count, index_t(65535))));
   launch(stream, mirror_lower_kernel<T>, grid, 256, 0, A, info);
 }
 
@@ -152,30 +151,30 @@ void launch_column_norms(void* stream, Items<const T> A, NormOf of, double* norm
   launch(stream, column_norms_kernel<T>, grid_for(ceil_div(A.cols, 32)), entry_threads, 0, A, of, norms);
 }
 
-/// Where entry (i, j) of a lower triangle of order n is kept.
-__device__ inline index_t kept_place(index_t n, index_t i, index_t j) { return j * n - j * (j - 1) / 2 + i - j; }
+/// The place of entry (i, j) in a packed lower triangle of order n.
+__device__ inline index_t packed_index(index_t n, index_t i, index_t j) { return j * n - j * (j - 1) / 2 + i - j; }
 
 template <class T>
-__global__ void keep_lower_kernel(Items<const T> A, T* kept, double* shifts) {
+__global__ void save_lower_kernel(Items<const T> A, T* saved, double* shifts) {
   for (index_t b = blockIdx.y; b < A.count; b += gridDim.y) {
     if (shifts && blockIdx.x == 0 && threadIdx.x == 0) shifts[b] = 0;
     if (!A.possible_square(b)) continue;
     const Tile<const T> a = A.item(b);
-    T* k = kept + b * lower_size(A);
+    T* k = saved + b * lower_size(A);
     for_entries(a.rows, a.cols, [&](index_t i, index_t j) {
-      if (i >= j) k[kept_place(a.rows, i, j)] = a(i, j);
+      if (i >= j) k[packed_index(a.rows, i, j)] = a(i, j);
     });
   }
 }
 template <class T>
-void launch_keep_lower(void* stream, Items<const T> A, T* kept, double* shifts) {
-  launch(stream, keep_lower_kernel<T>, entry_grid(A.rows, A.cols, A.count), entry_threads, 0, A, kept, shifts);
+void launch_save_lower(void* stream, Items<const T> A, T* saved, double* shifts) {
+  launch(stream, save_lower_kernel<T>, entry_grid(A.rows, A.cols, A.count), entry_threads, 0, A, saved, shifts);
 }
 
-/// A block to an item: few fail.
+/// A block to an item: most items do not fail.
 template <class T>
 __global__ void __launch_bounds__(entry_threads)
-    shift_failed_kernel(Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry, double* shifts) {
+    shift_failed_kernel(Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry, double* shifts) {
   __shared__ Real<T> largest[entry_threads];
   const int rank = int(threadIdx.x);
   for (index_t b = blockIdx.x; b < A.count; b += gridDim.x) {
@@ -184,9 +183,9 @@ __global__ void __launch_bounds__(entry_threads)
     if (!failed) continue;
     const Tile<T> a = A.item(b);
     const index_t n = a.rows;
-    const T* k = kept + b * lower_size(A);
+    const T* k = saved + b * lower_size(A);
     Real<T> mine = 0;
-    for (index_t j = rank; j < n; j += entry_threads) mine = max(mine, abs1(real(k[kept_place(n, j, j)])));
+    for (index_t j = rank; j < n; j += entry_threads) mine = max(mine, abs1(real(k[packed_index(n, j, j)])));
     largest[rank] = mine;
     for (int half = entry_threads / 2; half > 0; half /= 2) {
       __syncthreads();  // the level above is written
@@ -198,16 +197,16 @@ __global__ void __launch_bounds__(entry_threads)
     for (index_t t = rank; t < n * n; t += entry_threads) {
       const index_t i = t % n, j = t / n;
       if (i < j) continue;
-      const T x = k[kept_place(n, i, j)];
+      const T x = k[packed_index(n, i, j)];
       a(i, j) = i == j ? x + T(own_shift) : x;
     }
     __syncthreads();  // everyone has read the largest
   }
 }
 template <class T>
-void launch_shift_failed(void* stream, Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry,
+void launch_shift_failed(void* stream, Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry,
                          double* shifts) {
-  launch(stream, shift_failed_kernel<T>, grid_for(A.count), entry_threads, 0, A, kept, shift, info, retry, shifts);
+  launch(stream, shift_failed_kernel<T>, grid_for(A.count), entry_threads, 0, A, saved, shift, info, retry, shifts);
 }
 
 /// The lower triangle, line by line as it lies: columns, or, where those are contiguous, rows. A line begins at a multiple of 32
@@ -267,7 +266,7 @@ void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, 
   template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                         \
   template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                         \
   template void trifactor::cuda::launch_column_norms<T>(void*, Items<const T>, NormOf, double*);              \
-  template void trifactor::cuda::launch_keep_lower<T>(void*, Items<const T>, T*, double*);                    \
+  template void trifactor::cuda::launch_save_lower<T>(void*, Items<const T>, T*, double*);                    \
   template void trifactor::cuda::launch_shift_failed<T>(void*, Items<T>, const T*, Real<T>, const int*, int*, \
                                                         double*);                                             \
   template void trifactor::cuda::launch_copy_lower<T>(void*, Items<const T>, Items<T>);                       \

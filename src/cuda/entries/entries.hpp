@@ -25,9 +25,9 @@ void launch_mirror_lower(void* stream, Items<T> A, const int* info);
 template <class T>
 void launch_column_norms(void* stream, Items<const T> A, NormOf of, double* norms);
 template <class T>
-void launch_keep_lower(void* stream, Items<const T> A, T* kept, double* shifts);
+void launch_save_lower(void* stream, Items<const T> A, T* saved, double* shifts);
 template <class T>
-void launch_shift_failed(void* stream, Items<T> A, const T* kept, Real<T> shift, const int* info, int* retry,
+void launch_shift_failed(void* stream, Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry,
                          double* shifts);
 /// Two matrices that both lie by columns, or both by rows.
 template <class T>

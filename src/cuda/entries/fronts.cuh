@@ -28,8 +28,8 @@ __global__ void __launch_bounds__(256)
 template <class T>
 void launch_assemble(void* stream, const Fronts& f, index_t begin, index_t end, index_t rows, const T* values,
                      Real<T> shift, T* factor, T* updates) {
-  constexpr index_t few = 256;  // rows for which one warp is enough
-  if (rows <= few)
+  constexpr index_t max_warp_rows = 256;  // above, a block for each column
+  if (rows <= max_warp_rows)
     launch(stream, assemble_warp_kernel<T>, grid_for(ceil_div(end - begin, 4)), 128, 0, f, begin, end, values, shift,
            factor, updates);
   else

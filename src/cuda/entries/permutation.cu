@@ -1,5 +1,4 @@
-// Kernels without a scalar: the permutation that interchanges make, what became of another try, arguments that are moved, and
-// a pause.
+// Kernels without a scalar: the permutation that interchanges make, results of retries, staged arguments, and a pause.
 #include <cuda/engine/launch.cuh>
 #include <cuda/entries/entries.hpp>
 #include <cuda/engine/graph_cache.hpp>
@@ -25,8 +24,8 @@ __global__ void permutation_kernel(const int* pivots, index_t k, int* p, index_t
   for (index_t first = 0; first < k; first += chunk) {
     const int* exchanged = chunks[first / chunk % 2];
     if (threadIdx.x == 0) {
-      const int most = int(min(index_t(chunk), k - first));
-      for (int i = 0; i < most; ++i) {
+      const int count = int(min(index_t(chunk), k - first));
+      for (int i = 0; i < count; ++i) {
         const int a = work[first + i], b = work[exchanged[i]];
         work[first + i] = b, work[exchanged[i]] = a;
       }
@@ -47,8 +46,10 @@ __global__ void take_retry_kernel(index_t count, const int* retry, int* info) {
 __global__ void copy_arguments_kernel(ArgumentCopies all) {
   const ArgumentCopy c = all.copy[blockIdx.y];
   for (index_t i = index_t(blockIdx.x) * blockDim.x + threadIdx.x; i < c.count; i += index_t(gridDim.x) * blockDim.x)
-    if (c.step >= 0) static_cast<const char**>(c.to)[i] = static_cast<const char*>(c.from) + i * c.step;
-    else static_cast<int*>(c.to)[i] = static_cast<const int*>(c.from)[i];
+    if (c.step >= 0)
+      static_cast<const char**>(c.to)[i] = static_cast<const char*>(c.from) + i * c.step;
+    else
+      static_cast<int*>(c.to)[i] = static_cast<const int*>(c.from)[i];
 }
 
 __global__ void pause_kernel(int nanoseconds) {
@@ -57,8 +58,7 @@ __global__ void pause_kernel(int nanoseconds) {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
     return t;
   };
-  for (const auto begin = now(); now() - begin < static_cast<unsigned long long>(nanoseconds);) {
-  }
+  for (const auto begin = now(); now() - begin < static_cast<unsigned long long>(nanoseconds);) {}
 }
 
 }  // namespace
@@ -66,11 +66,11 @@ __global__ void pause_kernel(int nanoseconds) {
 void launch_pause(void* stream, int nanoseconds) { launch(stream, pause_kernel, 1, 1, 0, nanoseconds); }
 
 LaunchStep copy_arguments_step(ArgumentCopies& all) {
-  constexpr index_t threads = 256, most = 528;  // blocks
+  constexpr index_t threads = 256, max_blocks = 528;
   index_t longest = 1;
   for (int i = 0; i < all.count; ++i) longest = max(longest, all.copy[i].count);
   return {reinterpret_cast<const void*>(copy_arguments_kernel),
-          {unsigned(min(ceil_div(longest, threads), most)), unsigned(all.count)},
+          {unsigned(min(ceil_div(longest, threads), max_blocks)), unsigned(all.count)},
           unsigned(threads),
           0,
           false,
@@ -83,8 +83,8 @@ void launch_take_retry(void* stream, index_t count, const int* retry, int* info)
 }
 
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows) {
-  const std::size_t bytes = std::size_t(rows) * sizeof(int), most = 160u << 10;
-  const bool in_shared = bytes <= most;
+  const std::size_t bytes = std::size_t(rows) * sizeof(int), max_bytes = 160u << 10;
+  const bool in_shared = bytes <= max_bytes;
   launch(stream, permutation_kernel, 1, permutation_threads, in_shared ? bytes : 0, pivots, k, p, rows, in_shared);
 }
 

@@ -415,7 +415,7 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
   T *shared = reinterpret_cast<T*>(raw), *inverses = shared + GridShape<T>::shared_size;
   __shared__ bool is_last;
   __shared__ int together;
-  __shared__ LargeItem<T> items[LargeItems<T>::most_together];
+  __shared__ LargeItem<T> items[LargeItems<T>::max_together];
   wait_for_launch_before();  // the list is complete
   const int rank = int(threadIdx.x), begin = large.order ? large.bounds[0] : 0;
   const int end = large.order ? large.bounds[1] - begin : int(A.count);

@@ -1,4 +1,4 @@
-// The inverse of a diagonal block of a triangle, in shared memory, and how much may be lost by multiplying with it.
+// The inverse of a diagonal block of a triangle, in shared memory, and a bound of what multiplying with it loses.
 #pragma once
 
 #include <cuda/single/single.hpp>
@@ -7,13 +7,12 @@
 
 namespace trifactor::cuda {
 
-inline constexpr int diagonal_threads = 256;
+inline constexpr int invert_threads = 256;  // of a block that inverts a diagonal block
 
 template <class T, int edge_ = int(inverse_edge<T>)>
 struct DiagonalShape {
   static constexpr int edge = edge_;
-  static constexpr int ld =
-      edge + 4;  // 8 rows and 4 columns of a warp's lanes lie in different banks, either way round
+  static constexpr int ld = edge + 4;  // no bank conflicts for 8 rows and 4 columns of a warp's lanes, nor for 4 and 8
   static constexpr int size = edge * ld;
 };
 
@@ -33,12 +32,12 @@ __device__ T sum_of_four(T x) {
 }
 
 /// first <= k < last
-struct Span {
+struct ColumnRange {
   int first, last;
 };
 /// The columns of a row of a triangle that belong to it.
-__device__ inline Span triangle_span(bool lower, int row, int edge) {
-  return lower ? Span{0, row + 1} : Span{row, edge};
+__device__ inline ColumnRange triangle_columns(bool lower, int row, int edge) {
+  return lower ? ColumnRange{0, row + 1} : ColumnRange{row, edge};
 }
 
 /// D := the diagonal block of A at (at, at), of which the triangle `shape` is read; beyond the last row the identity,
@@ -52,7 +51,7 @@ __device__ bool invert_diagonal(Shape shape, const Tile<const T>& A, index_t at,
   constexpr Real<T> limit = 256;  // the residual ratio that is promised is 30, and the bound is rarely attained
   const int rank = int(threadIdx.x);
   const bool down = A.row_stride == 1;
-  for (int t = rank; t < edge * edge; t += diagonal_threads) {
+  for (int t = rank; t < edge * edge; t += invert_threads) {
     const int r = down ? t % edge : t / edge, k = down ? t / edge : t % edge;
     const bool inside = at + max(r, k) < A.rows && (shape.lower ? k <= r : k >= r);
     const bool stored = inside && !(shape.unit && r == k);
@@ -64,7 +63,7 @@ __device__ bool invert_diagonal(Shape shape, const Tile<const T>& A, index_t at,
   tile::trsm(team, shape.lower, shape.unit, Tile<const T, int>{D, edge, edge, 1, ld}, false,
              Tile<T, int>{V, edge, edge, 1, ld});
   const int row = rank / 4;
-  const Span range = triangle_span(shape.lower, row, edge);
+  const ColumnRange range = triangle_columns(shape.lower, row, edge);
   Real<T> sum = 0, bound = 0;
   if (row < edge) {  // whole warps
     for (int k = range.first + rank % 4; k < range.last; k += 4) sum += abs1(V[k * ld + row]);

@@ -30,8 +30,8 @@ template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, bool resets, int* info, index_t first,
                        T* entries, int* flags, Mark* marks);
 
-/// Items order[bounds[0]] .. order[bounds[1] - 1], or, where there is no list, all. Up to `together` of them are worked on
-/// alike, and up to `sets`, each with its room, are begun at a time.
+/// Items order[bounds[0]] .. order[bounds[1] - 1], or, where there is no list, all. Up to `together` of them are worked
+/// on alike, and up to `sets`, each with its room, are begun at a time.
 template <class T>
 struct LargeItems {
   const int *order = nullptr, *bounds = nullptr;
@@ -41,7 +41,7 @@ struct LargeItems {
   int* flags;                         // zero, and so again afterwards: counters + sets * (1 + flags_each)
   int flags_each, sets, together;
   // H200, double, 1, 2 and 4: 20 items of 1026 to 2048 rows 2.75, 2.43 and 2.45 ms, 40 of 1026 to 1400 3.39 and 2.67.
-  static constexpr int most_together = 2;
+  static constexpr int max_together = 2;
 };
 /// The launch that factors them; what it refers to must stay until it is enqueued.
 template <class T>

@@ -12,7 +12,7 @@ namespace trifactor::cuda {
 /// One block of threads for each diagonal block. Its inverse is left as A is stored, flipped or not, (edge, edge)
 /// without padding; behind it, a 1 where a product with it wants a step of refinement.
 template <class T, int edge>
-__global__ void __launch_bounds__(diagonal_threads)
+__global__ void __launch_bounds__(invert_threads)
     invert_kernel(Shape shape, Items<const T> A, T* inverses, index_t size, const int* info) {
   using Block = DiagonalShape<T, edge>;
   extern __shared__ __align__(16) unsigned char raw[];
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(diagonal_threads)
     const bool refine = invert_diagonal<edge>(shape, a, k * edge, D, V, row_sums);
     T* inverse = inverses + b * size + k * inverse_block_size(edge);
     const bool down = a.row_stride == 1;
-    for (int t = int(threadIdx.x); t < edge * edge; t += diagonal_threads)
+    for (int t = int(threadIdx.x); t < edge * edge; t += invert_threads)
       inverse[t] = V[down ? t / edge * Block::ld + t % edge : t % edge * Block::ld + t / edge];
     if (threadIdx.x == 0) inverse[edge * edge] = T(refine ? 1 : 0);
     __syncthreads();  // V is written out before the next item's overwrites it
@@ -36,9 +36,10 @@ __global__ void __launch_bounds__(diagonal_threads)
 /// call(std::integral_constant<int, edge>) for an edge that kernels have.
 template <class T, class Call>
 void with_edge(index_t edge, Call call) {
-  if (edge == inverse_edge<T>) return call(std::integral_constant<int, int(inverse_edge<T>)>{});
+  constexpr int full_edge = int(inverse_edge<T>);
+  if (edge == full_edge) return call(std::integral_constant<int, full_edge>{});
   if (edge == 16) return call(std::integral_constant<int, 16>{});
-  if constexpr (inverse_edge < T >> 32) call(std::integral_constant<int, 32>{});
+  if constexpr (full_edge > 32) call(std::integral_constant<int, 32>{});
 }
 
 template <class T>
@@ -47,14 +48,14 @@ void launch_invert_blocks(void* stream, Shape shape, Operand<T> A, index_t edge,
   const dim3 grid(grid_for(blocks), unsigned(min(A.items.count, index_t(65535))));
   with_edge<T>(edge, [&]<int E>(std::integral_constant<int, E>) {
     constexpr std::size_t bytes = 2 * DiagonalShape<T, E>::size * sizeof(T) + E * sizeof(Real<T>);
-    launch(stream, invert_kernel<T, E>, grid, diagonal_threads, bytes, shape, A.items, inverses,
+    launch(stream, invert_kernel<T, E>, grid, invert_threads, bytes, shape, A.items, inverses,
            blocks * inverse_block_size(E), info);
   });
 }
 
 /// B := A^-1 B for strips of 8 N columns of B, each by one block that holds the strip in shared memory and streams the
-/// triangle through it. `across`: the rows of A, and of the inverses, are contiguous, not the columns.
-template <class T, int edge, int N, bool across>
+/// triangle through it. A and the inverses are row-major or column-major.
+template <class T, int edge, int N, bool row_major>
 struct InvertedSolve {
   using Block = DiagonalShape<T, edge>;
   static constexpr int ld = Block::ld, threads = 128;
@@ -78,7 +79,7 @@ struct InvertedSolve {
         conj(conj_),
         inverses(all.data + item * all.size + all.first / edge * inverse_block_size(edge)),
         B(B_) {
-    const index_t line = across ? A.row_stride : A.col_stride;
+    const index_t line = row_major ? A.row_stride : A.col_stride;
     wide = lines_aligned(A.data, line);
   }
 
@@ -89,16 +90,16 @@ struct InvertedSolve {
   __device__ const T* inverse(int i) const { return inverses + index_t(i) * inverse_block_size(edge); }
   __device__ bool wants_refinement(int i) const { return real(inverse(i)[edge * edge]) != 0; }
 
-  /// S := a tile as it is stored, line by line, without waiting: lines of `most_fast` entries, `most_slow` of them,
+  /// S := a tile as it is stored, line by line, without waiting: lines of `fast_count` entries, `slow_count` of them,
   /// zero beyond.
   template <int width>
-  __device__ static void fetch(T* S, const T* lines, index_t across_stride, int most_fast, int most_slow) {
+  __device__ static void fetch(T* S, const T* lines, index_t line_stride, int fast_count, int slow_count) {
     constexpr int line = edge / width, bytes = width * int(sizeof(T));
     const int fast = int(threadIdx.x) % line * width;
 #pragma unroll 8
     for (int slow = int(threadIdx.x) / line; slow < edge; slow += threads / line) {
-      const int inside = slow < most_slow ? max(0, min(width, most_fast - fast)) : 0;
-      copy_async<bytes>(shared_address(S + slow * ld + fast), inside > 0 ? lines + slow * across_stride + fast : lines,
+      const int inside = slow < slow_count ? max(0, min(width, fast_count - fast)) : 0;
+      copy_async<bytes>(shared_address(S + slow * ld + fast), inside > 0 ? lines + slow * line_stride + fast : lines,
                         inside * int(sizeof(T)));
     }
   }
@@ -113,12 +114,13 @@ struct InvertedSolve {
   __device__ void fetch_from_A(T* S, int i, int j) const {
     constexpr int width = 16 / int(sizeof(T));
     const index_t r0 = index_t(i) * edge, c0 = index_t(j) * edge;
-    const index_t fast = across ? c0 : r0, slow = across ? r0 : c0, line = across ? A.row_stride : A.col_stride;
-    const int most_fast = int(min(index_t(edge), A.rows - fast)), most_slow = int(min(index_t(edge), A.rows - slow));
+    const index_t fast = row_major ? c0 : r0, slow = row_major ? r0 : c0,
+                  line = row_major ? A.row_stride : A.col_stride;
+    const int fast_count = int(min(index_t(edge), A.rows - fast)), slow_count = int(min(index_t(edge), A.rows - slow));
     if (wide)
-      fetch<width>(S, A.data + fast + slow * line, line, most_fast, most_slow);
+      fetch<width>(S, A.data + fast + slow * line, line, fast_count, slow_count);
     else
-      fetch<1>(S, A.data + fast + slow * line, line, most_fast, most_slow);
+      fetch<1>(S, A.data + fast + slow * line, line, fast_count, slow_count);
   }
 
   __device__ static int row0() { return int(threadIdx.x) / 32 % row_tiles * 16; }
@@ -127,7 +129,7 @@ struct InvertedSolve {
   /// f -= tile X: the warp's rows of a tile, and its columns of the strip's rows X. Strips hold conjugates, so that
   /// the tile routine for C -= A B^H serves.
   __device__ static void subtract(Part& f, const T* tile, const T* X) {
-    f.template subtract<edge, false, across>(tile + row0() * (across ? ld : 1), ld, X + col0(), strip_ld);
+    f.template subtract<edge, false, row_major>(tile + row0() * (row_major ? ld : 1), ld, X + col0(), strip_ld);
   }
   /// g(entry of X in shared memory, entry of f) for the warp's part.
   template <class G>
@@ -153,7 +155,7 @@ struct InvertedSolve {
     copy_commit(), copy_wait<0>();
     __syncthreads();  // the block is there, with what lies in the other triangle
     for (int t = int(threadIdx.x); t < edge * edge; t += threads) {
-      const int slow = t / edge, fast = t % edge, r = across ? slow : fast, k = across ? fast : slow;
+      const int slow = t / edge, fast = t % edge, r = row_major ? slow : fast, k = row_major ? fast : slow;
       if (shape.lower ? k > r : k < r) tile[slow * ld + fast] = T(0);
       if (r == k && (shape.unit || index_t(i) * edge + r >= A.rows)) tile[slow * ld + fast] = T(1);
     }
@@ -230,9 +232,9 @@ struct InvertedSolve {
 };
 
 /// One matrix: what describes it stays in the kernel's parameters, and registers are free for products.
-template <class T, int edge, int N, bool across>
-__global__ void __launch_bounds__(InvertedSolve<T, edge, N, across>::threads)
-    inverted_kernel(InvertedSolve<T, edge, N, across> solver, const int* info) {
+template <class T, int edge, int N, bool row_major>
+__global__ void __launch_bounds__(InvertedSolve<T, edge, N, row_major>::threads)
+    inverted_kernel(InvertedSolve<T, edge, N, row_major> solver, const int* info) {
   extern __shared__ __align__(16) unsigned char raw[];
   if (info && *info != 0) return;
   for (index_t first = index_t(blockIdx.x) * solver.strip; first < solver.B.cols;
@@ -241,10 +243,10 @@ __global__ void __launch_bounds__(InvertedSolve<T, edge, N, across>::threads)
 }
 
 /// The same for a batch.
-template <class T, int edge, int N, bool across>
-__global__ void __launch_bounds__(InvertedSolve<T, edge, N, across>::threads)
+template <class T, int edge, int N, bool row_major>
+__global__ void __launch_bounds__(InvertedSolve<T, edge, N, row_major>::threads)
     inverted_batch_kernel(Shape shape, Items<const T> A, bool conj, Inverses<T> inverses, Items<T> B, const int* info) {
-  using Solve = InvertedSolve<T, edge, N, across>;
+  using Solve = InvertedSolve<T, edge, N, row_major>;
   extern __shared__ __align__(16) unsigned char raw[];
   for (index_t b = blockIdx.y; b < B.count; b += gridDim.y) {
     if (info && info[b] != 0) continue;
@@ -259,29 +261,29 @@ __global__ void __launch_bounds__(InvertedSolve<T, edge, N, across>::threads)
 template <class T>
 void launch_inverted(void* stream, int multiprocessors, Shape shape, Operand<T> A, const Inverses<T>& inverses,
                      Items<T> B, const int* info) {
-  constexpr int most = int(inverse_edge<T>), narrow = sizeof(T) > 8 ? 2 : 1, broad = sizeof(T) > 8 ? 2 : 4;
-  const bool across = A.items.is_flipped;
-  const auto one = [&]<int N, bool is_across>() {
-    using Solve = InvertedSolve<T, most, N, is_across>;
-    launch(stream, inverted_kernel<T, most, N, is_across>, grid_for(ceil_div(B.cols, Solve::strip)), Solve::threads,
-           Solve::bytes(A.items.rows), Solve(shape, A.items.item(0), A.conj, inverses, 0, B.item(0)), info);
+  constexpr int full_edge = int(inverse_edge<T>), narrow = sizeof(T) > 8 ? 2 : 1, broad = sizeof(T) > 8 ? 2 : 4;
+  const bool row_major = A.items.is_flipped;
+  const auto one = [&]<int N, bool is_row_major>() {
+    using Solve = InvertedSolve<T, full_edge, N, is_row_major>;
+    launch(stream, inverted_kernel<T, full_edge, N, is_row_major>, grid_for(ceil_div(B.cols, Solve::strip)),
+           Solve::threads, Solve::bytes(A.items.rows), Solve(shape, A.items.item(0), A.conj, inverses, 0, B.item(0)),
+           info);
   };
-  const auto batch = [&]<int E, bool is_across>() {
+  const auto batch = [&]<int E, bool is_row_major>() {
     constexpr int N = max(broad, 64 / E);  // every warp has columns of its own
-    using Solve = InvertedSolve<T, E, N, is_across>;
+    using Solve = InvertedSolve<T, E, N, is_row_major>;
     const dim3 grid(grid_for(ceil_div(B.cols, Solve::strip)), unsigned(min(B.count, index_t(65535))));
-    launch(stream, inverted_batch_kernel<T, E, N, is_across>, grid, Solve::threads, Solve::bytes(A.items.rows), shape,
-           A.items, A.conj, inverses, B, info);
+    launch(stream, inverted_batch_kernel<T, E, N, is_row_major>, grid, Solve::threads, Solve::bytes(A.items.rows),
+           shape, A.items, A.conj, inverses, B, info);
   };
   if (B.count > 1 || B.pointers)
     with_edge<T>(inverses.edge, [&]<int E>(std::integral_constant<int, E>) {
-      across ? batch.template operator()<E, true>() : batch.template operator()<E, false>();
+      row_major ? batch.template operator()<E, true>() : batch.template operator()<E, false>();
     });
-  else if (B.cols <=
-           8 * narrow * multiprocessors)  // narrow strips while they all run at once: a shorter chain of tiles
-    across ? one.template operator()<narrow, true>() : one.template operator()<narrow, false>();
+  else if (B.cols <= 8 * narrow * multiprocessors)  // narrow strips if they all run at once: a shorter critical path
+    row_major ? one.template operator()<narrow, true>() : one.template operator()<narrow, false>();
   else
-    across ? one.template operator()<broad, true>() : one.template operator()<broad, false>();
+    row_major ? one.template operator()<broad, true>() : one.template operator()<broad, false>();
 }
 
 }  // namespace trifactor::cuda

@@ -1,5 +1,5 @@
-// B := A^-1 B for a triangle A and few right-hand sides in one launch, or B := A^-H A^-1 B: A is read once for each, near
-// the speed of memory.
+// B := A^-1 B for a triangle A and few right-hand sides in one launch, or B := A^-H A^-1 B: A is read once for each,
+// near the speed of memory.
 //
 // The rows are cut into strips. A block takes the next strip by ticket, inverts its diagonal block, and multiplies the
 // rest of the strip with the solved strips in their order, its tiles streaming through shared memory. A solved strip is
@@ -18,16 +18,16 @@
 
 namespace trifactor::cuda {
 
-/// N right-hand sides at most. `across`: the rows of A are contiguous, not its columns.
-template <class T, int N, bool across>
+/// Up to N right-hand sides; A is row-major or column-major.
+template <class T, int N, bool row_major>
 struct Sweep {
-  static constexpr int edge = DiagonalShape<T>::edge, threads = diagonal_threads;
+  static constexpr int edge = DiagonalShape<T>::edge, threads = invert_threads;
   static constexpr int width = 16 / int(sizeof(T));  // entries of one load
   static constexpr int line = edge / width;          // threads along the contiguous direction
   static constexpr int stride = threads / line, steps = edge / stride;
-  static constexpr int own_rows = across ? steps : width;   // rows of a tile that a thread has a part in
-  static constexpr int parts = across ? line / 4 : stride;  // partial sums of a row, four lanes' added already
-  static constexpr int entries = edge * N;                  // of a strip of right-hand sides
+  static constexpr int own_rows = row_major ? steps : width;   // rows of a tile that a thread has a part in
+  static constexpr int parts = row_major ? line / 4 : stride;  // partial sums of a row, four lanes' added already
+  static constexpr int entries = edge * N;                     // of a strip of right-hand sides
   static_assert(entries * Message<T>::words <= threads);
 
   struct alignas(16) Vector {
@@ -60,18 +60,18 @@ struct Sweep {
 
   /// The thread's part of tile (i, j), zero outside A, without waiting.
   __device__ void fetch(Vector (&tile)[steps][threads], int i, int j) const {
-    const index_t fast0 = index_t(across ? j : i) * edge, slow0 = index_t(across ? i : j) * edge;
-    const index_t line_stride = across ? A.row_stride : A.col_stride, step = line_stride * stride;
+    const index_t fast0 = index_t(row_major ? j : i) * edge, slow0 = index_t(row_major ? i : j) * edge;
+    const index_t line_stride = row_major ? A.row_stride : A.col_stride, step = line_stride * stride;
     const T* p = A.data + fast0 + fast() + (slow0 + slow(0)) * line_stride;
     if (wide && max(fast0, slow0) + edge <= A.rows) {
 #pragma unroll
       for (int s = 0; s < steps; ++s, p += step) copy_async<16>(shared_address(&tile[s][threadIdx.x]), p);
     } else {
-      const int most_fast = int(min(index_t(edge), A.rows - fast0)) - fast();
-      const int most_slow = int(min(index_t(edge), A.rows - slow0)) - slow(0);
+      const int fast_count = int(min(index_t(edge), A.rows - fast0)) - fast();
+      const int slow_count = int(min(index_t(edge), A.rows - slow0)) - slow(0);
       for (int s = 0; s < steps; ++s, p += step)
         for (int e = 0; e < width; ++e) {
-          const bool inside = e < most_fast && s * stride < most_slow;
+          const bool inside = e < fast_count && s * stride < slow_count;
           copy_async<int(sizeof(T))>(shared_address(tile[s][threadIdx.x].entry + e), inside ? p + e : A.data,
                                      inside ? int(sizeof(T)) : 0);
         }
@@ -87,8 +87,8 @@ struct Sweep {
       for (int e = 0; e < width; ++e)
 #pragma unroll
         for (int j = 0; j < N; ++j) {
-          T& to = sum[across ? s : e][j];
-          to = minus_product(to, v.entry[e], x[(across ? fast() + e : slow(s)) * N + j]);
+          T& to = sum[row_major ? s : e][j];
+          to = minus_product(to, v.entry[e], x[(row_major ? fast() + e : slow(s)) * N + j]);
         }
     }
   }
@@ -100,10 +100,10 @@ struct Sweep {
     for (int o = 0; o < own_rows; ++o)
 #pragma unroll
       for (int j = 0; j < N; ++j) {
-        const int row = across ? slow(o) : fast() + o;
-        const T part = across ? sum_of_four(sum[o][j]) : sum[o][j];
-        if (!across || rank % 4 == 0)
-          sums[(row * N + j) * (parts + 1) + (across ? rank % line / 4 : rank / line)] = part;
+        const int row = row_major ? slow(o) : fast() + o;
+        const T part = row_major ? sum_of_four(sum[o][j]) : sum[o][j];
+        if (!row_major || rank % 4 == 0)
+          sums[(row * N + j) * (parts + 1) + (row_major ? rank % line / 4 : rank / line)] = part;
       }
   }
 
@@ -148,7 +148,8 @@ struct Sweep {
       T* x = s.x[t % 2];
       if (reads) {
         while (next == M::unsolved) {
-          if (turn - t > 1) __nanosleep(unsigned(min(turn - t, 16)) * 20);  // others are in more of a hurry
+          if (turn - t > 1)
+            __nanosleep(unsigned(min(turn - t, 16)) * 20);  // blocks with earlier strips are on the critical path
           next = M::load(word(t));
         }
         reinterpret_cast<typename M::Word*>(x)[rank] = next;
@@ -169,14 +170,12 @@ struct Sweep {
       while (!M::all_solved(v));  // long ago
       return conj_if(given_conj, v[0]);
     };
-    for_sums<parts>(
-        [](int, int k) { return k < parts; },
-        [&](int e, int k) { return s.sums[e * (parts + 1) + k]; },
-        [&](int e, T sum_of_parts) {
-          const index_t row = r0 + row_of(e);
-          const bool inside = row < A.rows && e % N < columns;
-          s.y[e] = inside ? conj_if(conj, right_side(e, row)) + sum_of_parts : T(0);
-        });
+    for_sums<parts>([](int, int k) { return k < parts; }, [&](int e, int k) { return s.sums[e * (parts + 1) + k]; },
+                    [&](int e, T sum_of_parts) {
+                      const index_t row = r0 + row_of(e);
+                      const bool inside = row < A.rows && e % N < columns;
+                      s.y[e] = inside ? conj_if(conj, right_side(e, row)) + sum_of_parts : T(0);
+                    });
     __syncthreads();  // y, of which the diagonal block makes the solution, is there
     const auto in_triangle = [&](int e, int k) { return shape.lower ? k <= row_of(e) : k >= row_of(e); };
     const auto product = [](const T* block, const T* v) {
@@ -189,37 +188,39 @@ struct Sweep {
     };
     if (!refine) return for_sums<edge>(in_triangle, product(s.V, s.y), publish);
     for_sums<edge>(in_triangle, product(s.V, s.y), [&](int e, T z) { s.z[e] = z; });  // z = V y
-    __syncthreads();                                                            // z is there
+    __syncthreads();                                                                  // z is there
     for_sums<edge>(in_triangle, product(s.D, s.z), [&](int e, T Dz) { s.y[e] = s.y[e] - Dz; });
     __syncthreads();  // y is the residual
     for_sums<edge>(in_triangle, product(s.V, s.y), [&](int e, T c) { publish(e, s.z[e] + c); });
   }
 };
 
-/// A sweep with the triangle as it is stored in columns, and one with it stored in rows: one of the two, or one after the
-/// other, with the transposed triangle and from what the first leaves. One kernel for both orders: it is long to compile.
+/// A sweep with a column-major triangle and one with a row-major triangle: one of the two, or both, the second with the
+/// transposed triangle and the first one's solution. One kernel for both orders: it is long to compile.
 template <class T, int N>
-__global__ void __launch_bounds__(diagonal_threads)
-    sweep_kernel(Sweep<T, N, false> down, Sweep<T, N, true> across, bool across_first, bool twice, const int* info) {
+__global__ void __launch_bounds__(invert_threads) sweep_kernel(Sweep<T, N, false> by_columns, Sweep<T, N, true> by_rows,
+                                                               bool rows_first, bool twice, const int* info) {
   extern __shared__ __align__(16) unsigned char raw[];
   if (info && *info != 0) return;
   auto& ticket = reinterpret_cast<typename Sweep<T, N, false>::Shared*>(raw)->ticket;
-  const int strips = down.strips(), all = twice ? 2 * strips : strips;
-  const index_t group = index_t(blockIdx.y) * strips * down.entries;
+  const int strips = by_columns.strips(), all = twice ? 2 * strips : strips;
+  const index_t group = index_t(blockIdx.y) * strips * by_columns.entries;
   const auto take = [&](const auto& sweep, int turn) {
     using S = std::remove_cvref_t<decltype(sweep)>;
     sweep.strip(*reinterpret_cast<typename S::Shared*>(raw), turn, index_t(blockIdx.y) * N, sweep.messages + group);
   };
   for (;;) {
-    if (threadIdx.x == 0) ticket = atomicAdd(down.tickets + blockIdx.y, 1) + 1;  // from -1 on
-    __syncthreads();                                                             // the ticket is drawn
+    if (threadIdx.x == 0) ticket = atomicAdd(by_columns.tickets + blockIdx.y, 1) + 1;  // from -1 on
+    __syncthreads();                                                                   // the ticket is drawn
     const int turn = ticket;
     if (turn >= all) return;
     __syncthreads();  // everyone has read it
     const bool is_first = turn < strips;
     const int own_turn = is_first ? turn : turn - strips;
-    if (is_first == across_first) take(across, own_turn);
-    else take(down, own_turn);
+    if (is_first == rows_first)
+      take(by_rows, own_turn);
+    else
+      take(by_columns, own_turn);
     __syncthreads();  // everyone is done with the shared memory
   }
 }
@@ -249,29 +250,29 @@ void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, 
   T* messages = static_cast<T*>(scratch);
   int* tickets = reinterpret_cast<int*>(static_cast<char*>(scratch) + bytes) - groups;
   check(cudaMemsetAsync(scratch, 0xff, std::size_t(bytes), s), "cudaMemsetAsync");  // unsolved, and tickets from -1 on
-  const bool across = A.items.is_flipped;
-  const index_t line = across ? a.row_stride : a.col_stride;
+  const bool row_major = A.items.is_flipped;
+  const index_t line = row_major ? a.row_stride : a.col_stride;
   const bool wide = lines_aligned(a.data, line);
   const dim3 grid(unsigned(min(ceil_div(a.rows, inverse_edge<T>) * (twice ? 2 : 1), index_t(multiprocessors))),
                   unsigned(groups));
   const auto go = [&]<int N>() {
     T* after = messages + groups * N * sweep_padded<T>(a.rows);
-    const auto sweep = [&]<bool is_across>() {
-      using S = Sweep<T, N, is_across>;
-      if (is_across == across) return S{shape, a, A.conj, wide, b, messages, tickets, nullptr, false, twice};
+    const auto sweep = [&]<bool is_row_major>() {
+      using S = Sweep<T, N, is_row_major>;
+      if (is_row_major == row_major) return S{shape, a, A.conj, wide, b, messages, tickets, nullptr, false, twice};
       return S{{!shape.lower, shape.unit}, a.flipped(), !A.conj, wide, b, after, tickets, messages, A.conj, false};
     };
-    const auto down = sweep.template operator()<false>();
-    const auto rows = sweep.template operator()<true>();
+    const auto by_columns = sweep.template operator()<false>();
+    const auto by_rows = sweep.template operator()<true>();
     constexpr std::size_t shared =
         std::max(sizeof(typename Sweep<T, N, false>::Shared), sizeof(typename Sweep<T, N, true>::Shared));
-    launch(stream, sweep_kernel<T, N>, grid, diagonal_threads, shared, down, rows, across, twice, info);
+    launch(stream, sweep_kernel<T, N>, grid, invert_threads, shared, by_columns, by_rows, row_major, twice, info);
   };
   b.cols == 1 ? go.template operator()<1>() : go.template operator()<int(sweep_group)>();
 }
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                 \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                       \
   template trifactor::index_t trifactor::cuda::sweep_message_bytes<T>(index_t, index_t, bool); \
   template void trifactor::cuda::launch_sweep<T>(void*, int, Shape, Operand<T>, Items<T>, bool, const int*, void*);
