@@ -134,43 +134,37 @@ TYPED_TEST(Batch, LargerItemsTakeEveryPath) {
       }
 }
 
-/// A rung of the ladder of CUDA kernels that is forced, and where it is right to expect it.
-struct Rung {
+/// A method of the CUDA kernels that is forced, and the orders that it takes.
+struct Method {
   const char *tuning, *path;
-  index_t most;
+  index_t first, last;
 };
-constexpr Rung rungs[] = {{"", "small", 16},
-                          {"small=0", "resident 32", 32},
-                          {"small=0", "resident 64", 64},
-                          {"small=0", "resident 128", 128},
-                          {"small=0 resident=256", "resident 256", 256},
-                          {"small=0 resident=512", "resident 512", 512},
-                          {"small=0 resident=0", "block column", 321}};
 
-TYPED_TEST(Batch, EveryRungTakesEverySizeThatItHolds) {
+TYPED_TEST(Batch, EveryMethodTakesEverySizeThatItHolds) {
   if (!on_cuda()) GTEST_SKIP() << "of CUDA";
+  constexpr bool real = std::is_floating_point_v<TypeParam>;
+  constexpr bool single = std::is_same_v<TypeParam, float>;
+  constexpr index_t panels = !real ? 160 : single ? 112 : 144, resident = !real ? 0 : single ? 512 : 384;
+  const Method methods[] = {{"", "lanes", 1, 16},
+                            {"small=0", "warp", 1, 64},
+                            {"resident=512", "panels", 65, panels},
+                            {"resident=512", "resident", panels + 1, resident},
+                            {"small=0 resident=0", "streamed", 1, 321}};
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
-      for (const Rung& rung : rungs)
-        for (index_t n : {1,   2,   3,   4,   5,   6,   7,   8,   9,   15,  16,  17,  24,  31,  32,  33,
-                          40,  48,  63,  64,  65,  100, 111, 123, 127, 128, 129, 144, 145, 160, 171, 192,
+      for (const Method& method : methods)
+        for (index_t n : {1,   2,   3,   4,   5,   6,   7,   8,   9,   15,  16,  17,  24,  31,  32,  33,  40,
+                          48,  63,  64,  65,  100, 111, 112, 113, 123, 127, 128, 129, 144, 145, 160, 171, 192,
                           193, 200, 207, 224, 225, 256, 257, 300, 321, 363, 384, 385, 449, 489, 500, 512}) {
-          const index_t next = rung.path == std::string("resident 64")    ? 33
-                               : rung.path == std::string("resident 128") ? 65
-                               : rung.path == std::string("resident 256") ? 129
-                               : rung.path == std::string("resident 512") ? 257
-                                                                          : 1;
-          if (n < next || n > rung.most) continue;
-          if (next == 257 && n > (std::is_same_v<TypeParam, float> ? 512 : std::is_same_v<TypeParam, double> ? 384 : 0))
-            continue;
-          SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << rung.tuning);
+          if (n < method.first || n > method.last) continue;
+          SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << ' ' << method.path);
           const auto A = this->items(kind, n > 300 ? 2 : n > 64 ? 5 : 21, n, n % 3);
-          const auto L = factor_cholesky(
-              this->q, kind, uplo, A, {.tuning = std::string("whole=1000 persistent=0 sorted=1000000 ") + rung.tuning});
+          const auto L =
+              factor_cholesky(this->q, kind, uplo, A,
+                              {.tuning = std::string("whole=1000 persistent=0 sorted=1000000 ") + method.tuning});
           expect_right(uplo, A, L);
-          const std::string path = rung.path;
-          const bool mixed =
-              kind == Kind::Ragged && (path == "small" || path == "resident 32" || path == "resident 64");
+          const std::string path = method.path;
+          const bool mixed = kind == Kind::Ragged && (path == "lanes" || path == "warp");
           EXPECT_EQ(L.path, mixed ? "mixed" : path);
         }
 }
@@ -536,8 +530,8 @@ TYPED_TEST(Batch, FewLargeItems) {
         const bool large = count <= 12 && (kind == Kind::Pointers || count > 1);
         EXPECT_EQ(good.path, kind == Kind::Ragged          ? "sorted"
                              : large                       ? "persistent"
-                             : std::is_floating_point_v<T> ? "resident 512"
-                                                           : "block column");
+                             : std::is_floating_point_v<T> ? "resident"
+                                                           : "streamed");
         expect_right(uplo, A, good);
         const index_t b = count / 2, k = this->random.integer(0, 299);
         A[b](k, k) = count % 2 ? T(-1) : T(nan<T>);

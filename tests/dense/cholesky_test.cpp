@@ -119,7 +119,7 @@ TYPED_TEST(Cholesky, FactorsEverySize) {
         const auto result = this->factor(uplo, A);
         this->expect_right(uplo, A, result);
         if (n == 0) continue;
-        const bool whole = on_cuda() ? result.path == "small" || result.path == "resident 32" || result.path == "persistent"
+        const bool whole = on_cuda() ? result.path == "lanes" || result.path == "warp" || result.path == "persistent"
                                      : result.path == "lapack" || result.path == "tile";
         EXPECT_TRUE(whole || result.path == "blocked right" || result.path == "blocked left") << result.path;
         if (n <= 32 || !on_cuda()) { EXPECT_TRUE(whole) << result.path; }

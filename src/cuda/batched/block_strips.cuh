@@ -107,54 +107,54 @@ __device__ __forceinline__ void prefetch_columns(const Tile<T>& A, int k0) {
 
 /// What the block of factor_left shares, found anew by every function so that all know it as shared memory.
 template <class T, class Shape>
-struct LeftShared {
+struct BlockShared {
   __device__ static T* tiles() {  // operands
     extern __shared__ __align__(16) unsigned char raw[];
     return reinterpret_cast<T*>(raw);
   }
   /// The diagonal tile at k0; of a wide block column there are several. (nb, nb)
   __device__ static T* diagonal(int k0) {
-    return tiles() + Shape::slabs * Shape::slab + k0 / Shape::nb % Shape::diagonals * (Shape::nb * Shape::pitch);
+    return tiles() + Shape::slots * Shape::slot_size + k0 / Shape::nb % Shape::diagonals * (Shape::nb * Shape::pitch);
   }
-  __device__ static T* given() {  // it, before it is factored
+  __device__ static T* original() {  // it, before it is factored
     return diagonal(0) + Shape::diagonals * Shape::nb * Shape::pitch;
   }
   /// Of the diagonal blocks of the tile, likewise.
   __device__ static T* inverses(int k0) {
-    return given() + Shape::given * Shape::nb * Shape::pitch +
-           k0 / Shape::nb % Shape::diagonals * (Shape::nb / 8 * Corner<T>::size);
+    return original() + Shape::original * Shape::nb * Shape::pitch +
+           k0 / Shape::nb % Shape::diagonals * (Shape::nb / 8 * PivotBlock<T>::size);
   }
   /// Of factor_tile.
-  __device__ static T* scratch() { return inverses(0) + Shape::diagonals * (Shape::nb / 8) * Corner<T>::size; }
+  __device__ static T* scratch() { return inverses(0) + Shape::diagonals * (Shape::nb / 8) * PivotBlock<T>::size; }
   /// The second half of the first diagonal tiles of a wide block column, below the diagonal.
-  __device__ static T* between() { return tiles() + Shape::ring * CopiedTile<T>::size; }
+  __device__ static T* between() { return tiles() + Shape::ring * StreamedTile<T>::size; }
   /// Of the latest diagonal tile: 0, or the order of the minor that failed.
   __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }
 };
 
 /// Where the two workers that have the next diagonal tile tell that it is in A, too, if there is no room for `given`.
-__device__ __forceinline__ unsigned given_barrier() {
+__device__ __forceinline__ unsigned original_barrier() {
   __shared__ std::uint64_t barrier;
   return shared_address(&barrier);
 }
 /// Factors the diagonal tile at k0 by one warp, with care where it is wanted.
 template <class T, class Shape>
 __device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
-  using Shared = LeftShared<T, Shape>;
+  using Shared = BlockShared<T, Shape>;
   constexpr int nb = Shape::nb, pitch = Shape::pitch;
   T* const L = Shared::diagonal(k0);
   const int order = min(nb, int(A.rows) - k0), lane = int(threadIdx.x) % 32;
-  int failed = factor_tile<false, Shape::sends, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
+  int failed = factor_tile<false, Shape::sends_columns, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   if (failed < 0) {
     __syncwarp();  // nobody reads it any more
-    if constexpr (Shape::given) {
-      for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::given()[k * pitch + lane];
+    if constexpr (Shape::original) {
+      for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::original()[k * pitch + lane];
     } else {
-      if (k0 > 0) barrier_wait(given_barrier(), (k0 / nb + 1) % 2);
+      if (k0 > 0) barrier_wait(original_barrier(), (k0 / nb + 1) % 2);
       for (int k = 0; k <= lane && lane < order; ++k) L[k * pitch + lane] = A(k0 + lane, k0 + k);
     }
     __syncwarp();  // it is as it was
-    failed = factor_tile_carefully<Shape::sends, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
+    failed = factor_tile_safely<Shape::sends_columns, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   }
   if (lane == 0) Shared::status() = failed > 0 ? k0 + failed : 0;
 }
@@ -165,7 +165,7 @@ __device__ __forceinline__ void write_diagonal(const Tile<T>& A, int k0) {
   const int order = min(nb, int(A.rows) - k0), lane = int(threadIdx.x) % 32;
   const bool down = A.row_stride == 1;
   T* p = &A(k0 + (down ? lane : 0), k0 + (down ? 0 : lane));
-  const T* q = LeftShared<T, Shape>::diagonal(k0) + (down ? lane : lane * pitch);
+  const T* q = BlockShared<T, Shape>::diagonal(k0) + (down ? lane : lane * pitch);
   const index_t step = down ? A.col_stride : A.row_stride;
   const int begin = down ? 0 : lane, count = lane < order ? (down ? lane + 1 : order - lane) : 0,
             along = down ? pitch : 1;
@@ -295,20 +295,20 @@ struct Strip {
 template <class T, class Shape>
 __device__ __forceinline__ void put_diagonal(const TensorEntries<T> (&c)[Shape::tiles], int k0, int row,
                                              const TilePlace& place) {
-  using Shared = LeftShared<T, Shape>;
+  using Shared = BlockShared<T, Shape>;
   const int at = place.t * Shape::pitch + row - k0 + place.g;
-  T *const L = Shared::diagonal(k0) + at, *const given = Shared::given() + at;
+  T *const L = Shared::diagonal(k0) + at, *const original = Shared::original() + at;
 #pragma unroll
   for (int i = 0; i < 4 * Shape::tiles; ++i) {
     const int to = (i / 4 * 8 + i % 2 * 4) * Shape::pitch + i / 2 % 2 * 8;
     L[to] = c[i / 4].get(i % 4);
-    if (Shape::given) given[to] = c[i / 4].get(i % 4);
+    if (Shape::original) original[to] = c[i / 4].get(i % 4);
   }
 }
 /// The same rows to A.
 template <class T, class Shape>
-__device__ __forceinline__ void put_given(const TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0, int row,
-                                          const TilePlace& place) {
+__device__ __forceinline__ void put_original(const TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0,
+                                             int row, const TilePlace& place) {
 #pragma unroll
   for (int i = 0; i < 4 * Shape::tiles; ++i) {
     const int r = row + place.g + i / 2 % 2 * 8, k = k0 + place.t + i / 4 * 8 + i % 2 * 4;
@@ -337,20 +337,20 @@ class StripWriter {
   index_t at_[2], four_;
   int left_;  // rows from the lane's first on
 };
-/// c := c L^-H for the diagonal tile L; to A, and to `kept` if wanted. Without a branch, which would keep apart what can
-/// be done side by side.
+/// c := c L^-H for the diagonal tile L; to A, and to `kept` if wanted. Without a branch, which would keep apart what
+/// can be done side by side.
 template <class Shape, class Layout, class T>
 __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0, int row,
                                             bool keeps, T* kept, const TilePlace& place) {
-  using Shared = LeftShared<T, Shape>;
+  using Shared = BlockShared<T, Shape>;
   constexpr int tiles = Shape::tiles, pitch = Shape::pitch;
   const T* const L = Shared::diagonal(k0) + place.t * pitch + place.g;
-  const T* const inverses = Shared::inverses(k0) + place.t * Corner<T>::pitch + place.g;
+  const T* const inverses = Shared::inverses(k0) + place.t * PivotBlock<T>::pitch + place.g;
   StripWriter<T> writer(A, row, k0, place);
 #pragma unroll
   for (int p = 0; p < tiles; ++p) {
-    const T* const V = inverses + p * Corner<T>::size;
-    const RightPart<T> negative{{-conj(V[0]), -conj(V[4 * Corner<T>::pitch])}};
+    const T* const V = inverses + p * PivotBlock<T>::size;
+    const RightPart<T> negative{{-conj(V[0]), -conj(V[4 * PivotBlock<T>::pitch])}};
     const TensorEntries<T> x = c[p] = times_inverse(c[p], negative);
     writer.next(x);
     if (keeps) put_tile<Layout>(kept, p, x);

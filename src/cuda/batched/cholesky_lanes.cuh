@@ -1,64 +1,16 @@
 // Cholesky of matrices of order up to 16, several to a warp, with a row to a lane.
 #pragma once
 
+#include <cuda/batched/items.cuh>
 #include <cuda/device/pipeline.cuh>
-#include <cuda/device/pivot_columns.cuh>
 #include <cuda/device/pivot_block.cuh>
 
 namespace trifactor::cuda {
 
-/// Items of one size, with their window resolved on the host: what a warp computes before its first load is time that
-/// nothing covers. By Items, 10,000 items of order 4 take 4.4 us in place of 4.2, and 1,000 of order 16 5.3 in place of
-/// 5.1.
-template <class T>
-struct EqualItems {
-  T* base;             // a strided batch
-  T* const* pointers;  // or one of pointers, with the window at `offset`
-  index_t stride, offset = 0;
-  index_t row_stride, col_stride, count;
-  int rows, cols;
-
-  explicit EqualItems(const Items<T>& A)
-      : base(A.base),
-        pointers(A.pointers),
-        stride(A.stride),
-        row_stride(A.is_flipped ? A.ld : 1),
-        col_stride(A.is_flipped ? 1 : A.ld),
-        count(A.count),
-        rows(int(A.rows)),
-        cols(int(A.cols)) {
-    if (rows > 0 && cols > 0) offset = A.row0 * row_stride + A.col0 * col_stride;
-    if (!pointers) base += offset;
-  }
-};
-/// A batch as kernels for items of up to 64 rows take it.
-template <class T, bool ragged>
-using SmallItems = std::conditional_t<ragged, Items<T>, EqualItems<T>>;
-
-/// Whether there is an item b that is to be factored, see wanted. Without a branch.
-template <class T>
-__device__ __forceinline__ bool wanted_inside(const EqualItems<T>& A, index_t b, const int* info, bool resets) {
-  bool own = b < A.count;
-  if (!resets) own = own && info[b] == 0;
-  return own;
-}
-/// Item b, or an empty one. by_rows: rows are contiguous, not columns.
-template <class T>
-__device__ __forceinline__ Tile<T> item_if(bool wanted, bool by_rows, const EqualItems<T>& A, index_t b) {
-  T* data = A.base + b * A.stride;
-  if (A.pointers) data = wanted ? A.pointers[b] + A.offset : nullptr;
-  return {data, wanted ? A.rows : 0, wanted ? A.cols : 0, by_rows ? A.row_stride : 1, by_rows ? 1 : A.col_stride};
-}
-template <class T>
-__device__ __forceinline__ Tile<T> item_if(bool wanted, bool by_rows, Items<T> A, index_t b) {
-  A.is_flipped = by_rows;
-  return wanted ? A.item(b) : Tile<T>{nullptr, 0, 0, 1, 1};
-}
-
 /// With `kept`, the columns of the factor stay in shared memory: an upper triangle is written from there, and a solve
 /// reads them.
 template <class T, int width, bool kept>
-struct SmallShape {
+struct LanesShape {
   using Scratch = ColumnScratch<T, width, kept>;
   static constexpr int threads = 128, items = threads / width;
   static constexpr int scratch = Scratch::size;  // entries, for an item
@@ -71,24 +23,24 @@ struct SmallShape {
 /// What becomes of a small item: 0, the failed column + 1, or -1 when it was not written since this wants care. With a
 /// right-hand side, what each lane has of D^-1 M^-1 b, see factor_columns. scale: 1 / L(row, row).
 template <class T>
-struct SmallResult {
+struct LanesResult {
   int failed;
   T x;
   Real<T> scale;
 };
 
-/// Factors one item of order n by `width` lanes. by_rows: an upper triangle, whose rows are contiguous; it is stored from
-/// the columns in shared memory, and above width 4, where a row is more than a sector, loaded through shared memory.
-/// With `solves`, x is a lane's entry of a right-hand side. All lanes of a warp come here together, those without work
-/// with n = 0.
-template <bool careful, class T, int width, bool by_rows, bool solves>
-__device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int n, bool writes, T* scratch,
+/// Factors one item of order n by `width` lanes. by_rows: an upper triangle, whose rows are contiguous; it is stored
+/// from the columns in shared memory, and above width 4, where a row is more than a sector, loaded through shared
+/// memory. With `solves`, x is a lane's entry of a right-hand side. All lanes of a warp come here together, those
+/// without work with n = 0.
+template <bool safe, class T, int width, bool by_rows, bool solves>
+__device__ __forceinline__ LanesResult<T> factor_lanes(const Tile<T>& given, int n, bool writes, T* scratch,
                                                        T x = T(0)) {
   constexpr bool through_shared = by_rows && width > 4;
   constexpr bool kept = by_rows || solves;
   using Scratch = ColumnScratch<T, width, kept>;
   const int lane = int(threadIdx.x % 32), row = lane % width;
-  const Tile<T> A = afresh(given);
+  const Tile<T> A = opaque(given);
   T rows[1][width], (&a)[width] = rows[0];
   const auto rows_below = [](int c, int end) { return c < end ? (1u << end) - (1u << c) : 0; };  // a bit for each
   if constexpr (!through_shared) {
@@ -96,7 +48,7 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
     const int last = row < n ? row : -1;  // column
 #pragma unroll
     for (int c = 0; c < width; ++c, at += by_rows ? 1 : A.col_stride) {
-      a[c] = anything<T>();
+      a[c] = uninitialized<T>();
       if (c <= last) a[c] = *at;
     }
   } else {
@@ -114,13 +66,13 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
   }
   // What is beyond the last row or column is garbage, and makes garbage only there.
   Real<T> scale = 0;
-  const int role = careful && n == 0 ? width : row;  // lanes without work leave the columns that they have as they are
-  const Real<T> pivot = factor_columns<careful, solves, kept, width>(rows, role, scratch, &x, &scale);
+  const int role = safe && n == 0 ? width : row;  // lanes without work leave the columns that they have as they are
+  const Real<T> pivot = factor_columns<safe, solves, kept, width>(rows, role, scratch, &x, &scale);
   const bool counts = row < n;
   const unsigned group = ((1u << width) - 1) << (lane - row);
-  if (!careful && (__ballot_sync(~0u, counts && !middling(pivot)) & group)) n = -1;
+  if (!safe && (__ballot_sync(~0u, counts && !in_fast_range(pivot)) & group)) n = -1;
   const int failed = __ffs(int((__ballot_sync(~0u, counts && !good_pivot(pivot)) & group) >> (lane - row)));
-  const Tile<T> out = afresh(given);
+  const Tile<T> out = opaque(given);
   T* to = out.data + row;
   if constexpr (!by_rows) {
     if constexpr (is_complex<T>)
@@ -144,9 +96,33 @@ __device__ __forceinline__ SmallResult<T> factor_small(const Tile<T>& given, int
 }
 /// Apart, so that its registers are not held in the usual case.
 template <class T, int width, bool by_rows, bool solves>
-__device__ __noinline__ SmallResult<T> factor_small_carefully(Tile<T> A, int n, bool writes, T* scratch, T x) {
+__device__ __noinline__ LanesResult<T> factor_lanes_safely(Tile<T> A, int n, bool writes, T* scratch, T x) {
   __syncwarp();  // the first try has read its columns
-  return factor_small<true, T, width, by_rows, solves>(A, n, writes, scratch, x);
+  return factor_lanes<true, T, width, by_rows, solves>(A, n, writes, scratch, x);
+}
+
+/// Factors one item for each `width` lanes of a warp, of order n, or 0 where there is none. Returns 0 or the failed
+/// column + 1.
+template <class T, int width, bool by_rows>
+__device__ __forceinline__ int factor_side_by_side(const Tile<T>& a, int n, T* scratch) {
+  const int failed = factor_lanes<false, T, width, by_rows, false>(a, n, true, scratch).failed;
+  if (!__any_sync(~0u, failed < 0)) return failed;
+  const auto again = factor_lanes_safely<T, width, by_rows, false>(a, n, failed < 0, scratch, T(0));
+  return failed < 0 ? again.failed : failed;
+}
+
+template <class T, int width, bool by_rows>
+__global__ void __launch_bounds__(LanesShape<T, width, by_rows>::threads, LanesShape<T, width, by_rows>::blocks)
+    cholesky_lanes_kernel(EqualItems<T> A, int* info, index_t first, bool resets) {
+  using Shape = LanesShape<T, width, by_rows>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  const int group = int(threadIdx.x / width);
+  const index_t b = index_t(blockIdx.x) * Shape::items + group;
+  const bool own = wanted_inside(A, b, info, resets);
+  const Tile<T> a = item_if(own, by_rows, A, b);
+  T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
+  const int failed = factor_side_by_side<T, width, by_rows>(a, int(a.rows), scratch);
+  if (b < A.count && threadIdx.x % width == 0) report(info, b, resets, first, own, failed);
 }
 
 }  // namespace trifactor::cuda

@@ -10,13 +10,53 @@
 
 namespace trifactor::cuda {
 
+/// The columns of a factor of order up to `max_order` in shared memory, sixteen at a time from their diagonal on.
+template <class T, int max_order>
+struct KeptFactor {
+  static constexpr int pad = column_pad<T>, groups = max_order / 16;
+  static constexpr int size = 16 * groups * (max_order + pad) - 128 * groups * (groups - 1);
+  T* data;
+  /// Entry (r, 8 p + c) is at panel(p)[c * pitch(p) + r].
+  __device__ static int pitch(int p) { return max_order + pad - p / 2 * 16; }
+  __device__ T* panel(int p) const {
+    const int g = p / 2;
+    return data + 16 * g * (max_order + pad) - 128 * g * (g - 1) + p % 2 * 8 * pitch(p) - 16 * g;
+  }
+  __device__ T& at(int p, int r, int c) const { return panel(p)[c * pitch(p) + r]; }
+};
+
+/// Which of a lane's entries of the tile at (r0, k0) lie in the lower triangle of order n. `below`: the tile does not
+/// meet the diagonal.
+template <bool below>
+__device__ __forceinline__ bool inside(int e, int n, int r0, int k0, const LanePlace& place) {
+  return r0 + place.row(e) < n && (below || k0 + place.col(e) <= r0 + place.row(e));
+}
+/// Entry e of the tile at (r0, k0).
+template <class Matrix>
+__device__ __forceinline__ auto* entry_of(const Matrix& A, int e, int r0, int k0, const LanePlace& place) {
+  auto* p = &A(r0 + place.g, k0 + place.t);
+  return p + (e / 2 ? 8 * A.row_stride : 0) + (e % 2 ? 4 * A.col_stride : 0);
+}
+/// Entries of a tile, from the lower triangle of A and, outside of it, of the identity.
+template <bool below, class T, class Matrix>
+__device__ __forceinline__ TensorEntries<T> load_tile(const Matrix& A, int n, int r0, int k0, const LanePlace& place) {
+  TensorEntries<T> c;
+#pragma unroll
+  for (int e = 0; e < 4; ++e) {
+    T v = T(!below && r0 + place.row(e) == k0 + place.col(e) ? 1 : 0);
+    if (inside<below>(e, n, r0, k0, place)) v = *entry_of(A, e, r0, k0, place);
+    c.set(e, v);
+  }
+  return c;
+}
+
 template <class T, int strips>
 struct SolveShape {
-  static constexpr int most = 16 * strips;  // the largest order
-  using Kept = KeptFactor<T, most>;
+  static constexpr int max_order = 16 * strips;  // the largest order
+  using Kept = KeptFactor<T, max_order>;
   static constexpr int inverses = Kept::size;  // where they begin
-  static constexpr int entries = inverses + 2 * strips * Corner<T>::size;
-  static constexpr int registers = sizeof(T) == 4 ? 128 : sizeof(T) > 8 || most > 32 ? 255 : 168;  // of a thread
+  static constexpr int entries = inverses + 2 * strips * PivotBlock<T>::size;
+  static constexpr int registers = sizeof(T) == 4 ? 128 : sizeof(T) > 8 || max_order > 32 ? 255 : 168;  // of a thread
   static constexpr int blocks = 65536 / (32 * registers);  // on a multiprocessor
 };
 
@@ -25,7 +65,7 @@ template <class T, int strips>
 __device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> kept, T* V) {
   const int n = int(L.rows);
   const LanePlace place;
-  const Tile<const T> in = afresh(L);
+  const Tile<const T> in = opaque(L);
   for (int p = 0; 8 * p < n; ++p)
 #pragma unroll
     for (int i = 0; i < strips; ++i)
@@ -46,7 +86,7 @@ __device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> k
 #pragma unroll
       for (int k = 0; k < c; ++k) x[c] = minus_product(x[c], x[k], conj(kept.at(p, 8 * p + c, k)));
       x[c] = x[c] * (Real<T>(1) / real(kept.at(p, 8 * p + c, c)));
-      V[p * Corner<T>::size + row * Corner<T>::pitch + c] = x[c];
+      V[p * PivotBlock<T>::size + row * PivotBlock<T>::pitch + c] = x[c];
     }
   }
 }
@@ -58,7 +98,7 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
   const int n = int(given.rows), columns = int(given.cols);
   const LanePlace place;
   for (int j0 = 0; j0 < columns; j0 += 16) {
-    const Tile<T> X = afresh(given);
+    const Tile<T> X = opaque(given);
     TensorEntries<T> x[panels];
 #pragma unroll
     for (int p = 0; p < panels; ++p)
@@ -70,7 +110,7 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
 #pragma unroll
     for (int p = 0; p < panels; ++p)
       if (8 * p < n) {
-        x[p] = times_inverse(x[p], negative_inverse(V + p * Corner<T>::size, place));  // x_p := x_p L_pp^-H
+        x[p] = times_inverse(x[p], negative_inverse(V + p * PivotBlock<T>::size, place));  // x_p := x_p L_pp^-H
 #pragma unroll
         for (int i = p + 1; i < panels; ++i)
           if (8 * i < n) {
@@ -91,7 +131,7 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
         RightPart<T> negative;
 #pragma unroll
         for (int s = 0; s < 2; ++s)
-          negative.v[s] = -V[p * Corner<T>::size + place.right_row() * Corner<T>::pitch + 4 * s + place.t];
+          negative.v[s] = -V[p * PivotBlock<T>::size + place.right_row() * PivotBlock<T>::pitch + 4 * s + place.t];
         x[p] = times_inverse(x[p], negative);  // x_p := x_p L_pp^-1
 #pragma unroll
         for (int i = 0; i < p; ++i) {
@@ -101,7 +141,7 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
           subtract_product(x[i], as_left(x[p]), right);  // x_i -= x_p L_pi
         }
       }
-    const Tile<T> out = afresh(given);
+    const Tile<T> out = opaque(given);
 #pragma unroll
     for (int p = 0; p < panels; ++p)
 #pragma unroll
@@ -141,14 +181,14 @@ __global__ void __launch_bounds__(32, SolveShape<T, strips>::blocks)
 }
 
 /// Factors, and solves for one right-hand side at most.
-template <class T, int most, bool ragged>
-__global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
-    cholesky_solve_tiles_kernel(SmallItems<T, ragged> A, bool by_rows, SmallItems<T, ragged> B, int* info) {
-  using Shape = TilesShape<T, most>;
+template <class T, int max_tiles, bool ragged>
+__global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
+    cholesky_solve_warp_kernel(SmallItems<T, ragged> A, bool by_rows, SmallItems<T, ragged> B, int* info) {
+  using Shape = WarpShape<T, max_tiles>;
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const rhs = scratch + Shape::scratch;
   T* const store = rhs + Shape::right;
-  const RightSide<T, most> right{rhs};
+  const RightSide<T, max_tiles> right{rhs};
   const int lane = int(threadIdx.x % 32);
   for (index_t at = blockIdx.x; at < B.count; at += gridDim.x) {
     const index_t b = B.count - 1 - at;  // as ItemTurn
@@ -159,7 +199,7 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
       const int n = int(a.rows);
       // Where A is seen flipped, conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
 #pragma unroll
-      for (int i = 0; i < most / 4; ++i) {
+      for (int i = 0; i < max_tiles / 4; ++i) {
         const int row = lane + 32 * i;
         const bool inside = some && row < n;
         const T* const from = x.data + (inside ? row * x.row_stride : 0);
@@ -168,13 +208,13 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
         else  // together with the first panel
           copy_async<int(sizeof(T))>(shared_address(rhs + row), from, inside ? int(sizeof(T)) : 0);
       }
-      failed = factor_tiles<most, true>(afresh(a), by_rows, store, scratch, right);
+      failed = factor_by_warp<max_tiles, true>(opaque(a), by_rows, store, scratch, right);
       if (failed == 0 && some) {
-        T v[most / 4];
+        T v[max_tiles / 4];
         right.backward(n, store, v);
-        const Tile<T> out = afresh(x);
+        const Tile<T> out = opaque(x);
 #pragma unroll
-        for (int i = 0; i < most / 4; ++i) {
+        for (int i = 0; i < max_tiles / 4; ++i) {
           const int row = lane + 32 * i;
           if (row < n) out.data[row * out.row_stride] = conj_if(by_rows, v[i]);
         }
@@ -187,9 +227,9 @@ __global__ void __launch_bounds__(32, TilesShape<T, most>::blocks)
 
 /// Factors and solves for one right-hand side at most, several items to a warp.
 template <class T, int width, bool by_rows>
-__global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShape<T, width, true>::solve_blocks)
-    cholesky_solve_small_kernel(EqualItems<T> A, EqualItems<T> B, int* info) {
-  using Shape = SmallShape<T, width, true>;
+__global__ void __launch_bounds__(LanesShape<T, width, true>::threads, LanesShape<T, width, true>::solve_blocks)
+    cholesky_solve_lanes_kernel(EqualItems<T> A, EqualItems<T> B, int* info) {
+  using Shape = LanesShape<T, width, true>;
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width), row = int(threadIdx.x % width);
   T* const scratch = reinterpret_cast<T*>(raw) + group * Shape::scratch;
@@ -200,11 +240,11 @@ __global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShap
   // A is seen flipped: conj(L) L^T x = b, and so L L^H conj(x) = conj(b).
   const bool some = row < n && x.cols > 0;
   const T given = some ? conj_if(by_rows, x.data[row * x.row_stride]) : T(0);
-  auto result = factor_small<false, T, width, by_rows, true>(a, n, true, scratch, given);
+  auto result = factor_lanes<false, T, width, by_rows, true>(a, n, true, scratch, given);
   if (__any_sync(~0u, result.failed < 0)) {
     const bool again = result.failed < 0;
-    const auto careful = factor_small_carefully<T, width, by_rows, true>(a, again ? n : 0, again, scratch, given);
-    if (again) result = careful;
+    const auto safe = factor_lanes_safely<T, width, by_rows, true>(a, again ? n : 0, again, scratch, given);
+    if (again) result = safe;
   }
   T column[width], v = result.x;  // M^H x = v, from the last column on
   read_vectors<width>(scratch + row * Shape::Scratch::step, column);
@@ -213,7 +253,7 @@ __global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShap
     const T last = from_lane<width>(v, c);
     if (row < c && c < n) v = minus_product(v, conj((column[c] * result.scale) * result.scale), last);
   }
-  const Tile<T> to = afresh(x);
+  const Tile<T> to = opaque(x);
   if (some && result.failed == 0) to.data[row * to.row_stride] = conj_if(by_rows, v);
   if (b < B.count && row == 0) info[b] = own ? result.failed : -1;
 }
@@ -221,18 +261,18 @@ __global__ void __launch_bounds__(SmallShape<T, width, true>::threads, SmallShap
 template <class T>
 void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info) {
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
-    using Shape = SmallShape<T, width, true>;
+    using Shape = LanesShape<T, width, true>;
     const auto kernel =
-        flipped ? cholesky_solve_small_kernel<T, width, true> : cholesky_solve_small_kernel<T, width, false>;
-    launch(stream, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes,
-           EqualItems<T>(A), EqualItems<T>(B), info);
+        flipped ? cholesky_solve_lanes_kernel<T, width, true> : cholesky_solve_lanes_kernel<T, width, false>;
+    launch(stream, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes, EqualItems<T>(A),
+           EqualItems<T>(B), info);
   };
-  const auto tiles = [&]<int most>(std::integral_constant<int, most>) {
-    using Shape = TilesShape<T, most>;
+  const auto tiles = [&]<int max_tiles>(std::integral_constant<int, max_tiles>) {
+    using Shape = WarpShape<T, max_tiles>;
     const std::size_t bytes = std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T);
     const auto with = [&]<bool ragged>(std::bool_constant<ragged>) {
-      launch(stream, cholesky_solve_tiles_kernel<T, most, ragged>, grid_for(B.count), 32, tiles_memory<T, most>(bytes),
-             SmallItems<T, ragged>(A), flipped, SmallItems<T, ragged>(B), info);
+      launch(stream, cholesky_solve_warp_kernel<T, max_tiles, ragged>, grid_for(B.count), 32,
+             warp_memory<T, max_tiles>(bytes), SmallItems<T, ragged>(A), flipped, SmallItems<T, ragged>(B), info);
     };
     A.ragged() || B.ragged() ? with(std::true_type{}) : with(std::false_type{});
   };

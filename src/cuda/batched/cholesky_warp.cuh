@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda/engine/launch.cuh>
+#include <cuda/batched/items.cuh>
 #include <cuda/batched/warp_tiles.cuh>
 
 namespace trifactor::cuda {
@@ -13,19 +14,19 @@ template <class T, int each>
 struct PanelRows {
   T* tile[each];
   int r[each];     // row of the tile
-  bool own[each];        // not a copy
-  bool inside;           // the first of them is a row of the matrix
+  bool own[each];  // not a copy
+  bool inside;     // the first of them is a row of the matrix
   __device__ __forceinline__ PanelRows(T* store, int n, int p) {
-    const int lane = int(threadIdx.x % 32), most = (n + 7) / 8 * 8 - 1;
+    const int lane = int(threadIdx.x % 32), last = (n + 7) / 8 * 8 - 1;
 #pragma unroll
     for (int e = 0; e < each; ++e) {
-      const int row = 8 * p + 32 * e + lane, copied = min(row, most);
-      own[e] = row <= most;
+      const int row = 8 * p + 32 * e + lane, copied = min(row, last);
+      own[e] = row <= last;
       // A lane's row of a tile is always the same if those beyond the last are copies of eight rows, not of one. That
       // takes 2 to 4 % less in single; in double up to 2 % more, and in complex double 4 % at order 64.
       int i;  // row of tiles
       if constexpr (sizeof(T) == 4 && each > 1)
-        i = min(int(unsigned(row) / 8), int(unsigned(most) / 8)), r[e] = int(unsigned(lane) % 8);
+        i = min(int(unsigned(row) / 8), int(unsigned(last) / 8)), r[e] = int(unsigned(lane) % 8);
       else
         i = copied / 8, r[e] = copied % 8;
       tile[e] = store + TileStore<T>::tile(i, p);
@@ -49,10 +50,10 @@ struct PanelRows {
 };
 
 /// A right-hand side that is solved for beside the factorization: one more column, which the panels eliminate.
-template <class T, int most>
+template <class T, int max_tiles>
 struct RightSide {
-  static constexpr int rows = 8 * most + 24;  // with those that lanes without a row touch
-  static constexpr int size = rows + 8 * most;
+  static constexpr int rows = 8 * max_tiles + 24;  // with those that lanes without a row touch
+  static constexpr int size = rows + 8 * max_tiles;
   T* rhs;                                              // M^-1 b, where panels are done: see factor_columns
   __device__ T* scales() const { return rhs + rows; }  // 1 / L(j, j)
 
@@ -70,8 +71,8 @@ struct RightSide {
   }
   /// M^H x = D^-1 M^-1 b, when all panels are done, from the last entry on; a lane has entries lane and lane + 32. What
   /// is beyond n is zero.
-  __device__ __forceinline__ void backward(int n, const T* store, T (&x)[most / 4]) const {
-    constexpr int each = most / 4;
+  __device__ __forceinline__ void backward(int n, const T* store, T (&x)[max_tiles / 4]) const {
+    constexpr int each = max_tiles / 4;
     const unsigned lane = threadIdx.x % 32;
     Real<T> scale[each];
 #pragma unroll
@@ -108,8 +109,8 @@ struct RightSide {
 };
 
 /// Apart, so that its registers are not held in the usual case. Returns 0, or the failed column + 1.
-template <int most, int each, bool solves, class T>
-__device__ __noinline__ int factor_panel_carefully(T* store, int n, int p, T* scratch, RightSide<T, most> right) {
+template <int max_tiles, int each, bool solves, class T>
+__device__ __noinline__ int factor_panel_safely(T* store, int n, int p, T* scratch, RightSide<T, max_tiles> right) {
   const PanelRows<T, each> rows(store, n, p);
   T a[each][8], b[each];
   Real<T> scale;
@@ -215,33 +216,35 @@ __device__ __forceinline__ void update_panel(T* part, int p, int used) {
     store_part(row[i] + Store::pitch * p, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
 }
 
-/// Shared memory and registers of factor_tiles with `most` rows of tiles.
-template <class T, int most>
-struct TilesShape {
+/// Shared memory and registers of factor_by_warp with `max_tiles` rows of tiles.
+template <class T, int max_tiles>
+struct WarpShape {
   static constexpr int scratch = ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
   static constexpr int entries(int n) { return scratch + TileStore<T>::size(n); }
-  static constexpr int right = ceil_div(RightSide<T, most>::size, 32) * 32;  // entries, for a right-hand side
+  static constexpr int right = ceil_div(RightSide<T, max_tiles>::size, 32) * 32;  // entries, for a right-hand side
   // On a multiprocessor, as many as were fastest.
-  static constexpr int blocks = sizeof(T) == 4 ? (most > 4 ? 16 : 24) : sizeof(T) == 8 ? (most > 4 ? 12 : 20) : 8;
+  static constexpr int blocks = sizeof(T) == 4   ? (max_tiles > 4 ? 16 : 24)
+                                : sizeof(T) == 8 ? (max_tiles > 4 ? 12 : 20)
+                                                 : 8;
 };
 
-/// Of a block of theirs. Doubles leave room for a cache, see beside_cache; in the other scalars that gains nothing.
-template <class T, int most>
-SharedMemory tiles_memory(std::size_t bytes) {
-  return std::is_same_v<T, double> ? beside_cache(TilesShape<T, most>::blocks, bytes) : SharedMemory(bytes);
+/// Of a block of theirs. Doubles leave room for a cache, see leave_l1; in the other scalars that gains nothing.
+template <class T, int max_tiles>
+SharedMemory warp_memory(std::size_t bytes) {
+  return std::is_same_v<T, double> ? leave_l1(WarpShape<T, max_tiles>::blocks, bytes) : SharedMemory(bytes);
 }
 
-/// Factors A from the left by panels of eight columns, by one warp; `most` rows of tiles. Returns 0 or the failed
+/// Factors A from the left by panels of eight columns, by one warp; `max_tiles` rows of tiles. Returns 0 or the failed
 /// column + 1. by_rows: rows are contiguous, not columns. scratch: ColumnScratch<T, 8>::size entries. With `solves`,
 /// leaves what RightSide::backward wants.
-template <int most, bool solves, class T>
-__device__ __forceinline__ int factor_tiles(const Tile<T>& A, bool by_rows, T* store, T* scratch,
-                                            RightSide<T, most> right) {
+template <int max_tiles, bool solves, class T>
+__device__ __forceinline__ int factor_by_warp(const Tile<T>& A, bool by_rows, T* store, T* scratch,
+                                              RightSide<T, max_tiles> right) {
   const int lane = int(threadIdx.x % 32), n = int(A.rows), used = (n + 7) / 8;
   if (by_rows)
-    copy_triangle<true, most>(A, store);
+    copy_triangle<true, max_tiles>(A, store);
   else
-    copy_triangle<false, most>(A, store);
+    copy_triangle<false, max_tiles>(A, store);
   T* const part = store + part_place<T>();
   const index_t ld = A.col_stride;
   T* out = A.data + lane;  // where columns are contiguous: the lane's entry of the first column of a panel
@@ -265,15 +268,15 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, bool by_rows, T* s
     if constexpr (solves) right.read(p, b);
     const Real<T> mine = factor_columns<false, solves>(a, lane, scratch, b, &scale);
     failed = 0;
-    if (__any_sync(~0u, !middling(mine))) {
-      failed = factor_panel_carefully<most, each, solves>(store, n, p, scratch, right);
+    if (__any_sync(~0u, !in_fast_range(mine))) {
+      failed = factor_panel_safely<max_tiles, each, solves>(store, n, p, scratch, right);
       rows.read(a);
     } else {
       rows.write(a);
       if constexpr (solves) right.write(p, b, scale);
     }
     if (!by_rows) {
-      T* at = afresh(Tile<T>{out, 0, 0, 1, ld}).data;
+      T* at = opaque(Tile<T>{out, 0, 0, 1, ld}).data;
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
         if constexpr (is_complex<T>)
@@ -288,7 +291,7 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, bool by_rows, T* s
   };
   int p = 0;
   copy_wait<1>();
-  if constexpr (most > 4)
+  if constexpr (max_tiles > 4)
     for (; used - p > 4 && !failed; ++p) {
       if (p == 1) copy_wait<0>(), __syncwarp();  // everything is there
       step(std::integral_constant<int, 2>{}, p);
@@ -300,9 +303,24 @@ __device__ __forceinline__ int factor_tiles(const Tile<T>& A, bool by_rows, T* s
   copy_wait<0>();  // nothing is under way, even if the first panel failed
   if (by_rows) {
     __syncwarp();  // all of it is visible
-    write_rows<most>(afresh(A), store);
+    write_rows<max_tiles>(opaque(A), store);
   }
   return failed ? 8 * (p - 1) + failed : 0;
+}
+
+template <class T, int max_tiles>
+__global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
+    cholesky_warp_kernel(EqualItems<T> A, bool by_rows, int* info, index_t first, bool resets) {
+  extern __shared__ __align__(128) unsigned char aligned[];
+  T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + WarpShape<T, max_tiles>::scratch;
+  for (ItemTurn turn(A.count); turn.more();) {
+    const index_t b = turn.item();
+    const bool own = wanted_inside(A, b, info, resets);
+    const int failed =
+        own ? factor_by_warp<max_tiles, false>(opaque(item_if(true, by_rows, A, b)), by_rows, store, scratch, {}) : 0;
+    turn.next();  // everyone has read info, and shared memory is free again
+    if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
+  }
 }
 
 }  // namespace trifactor::cuda

@@ -5,8 +5,8 @@
 
 namespace trifactor::cuda {
 
-/// Where a lane holds entries of a 16 x 8 tile: in rows g and g + 8, columns t and t + 4. Rows are permuted as columns are,
-/// so that left and right operands are read alike.
+/// Where a lane holds entries of a 16 x 8 tile: in rows g and g + 8, columns t and t + 4. Rows are permuted as columns
+/// are, so that left and right operands are read alike.
 struct TilePlace {
   int g, t;
   __device__ TilePlace() : g(LanePlace().right_row()), t(int(threadIdx.x) % 4) {
@@ -17,7 +17,7 @@ struct TilePlace {
 /// The lower triangle of a block of eight that lies by columns, to every lane.
 template <int pitch, class T>
 __device__ __forceinline__ void read_block(const T* block, T (&l)[8][8]) {
-  constexpr int vector = Corner<T>::vector;
+  constexpr int vector = PivotBlock<T>::vector;
 #pragma unroll
   for (int c = 0; c < 8; ++c)
 #pragma unroll
@@ -33,8 +33,9 @@ __device__ __forceinline__ void read_block(const T* block, T (&l)[8][8]) {
 /// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. A lane has a row of the tile; with `sends`,
 /// those of the diagonal block send its columns around, otherwise every lane has the whole block and factors it for
 /// itself, as in factor_corner. Blocks of eight beyond n are left out: nothing lies below them. Returns 0, the failed
-/// column + 1, or, without `careful`, -1 when a pivot is not of a middling size: what the tile holds then is of no use.
-template <bool careful, bool sends, int pitch, class T>
+/// column + 1, or, without `safe`, -1 when a pivot is not of a in_fast_range size: what the tile holds then is of no
+/// use.
+template <bool safe, bool sends, int pitch, class T>
 __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
   using R = Real<T>;
   constexpr int edge = 32, width = 8;
@@ -54,17 +55,16 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
     const bool own = row / width == k0 / width;
     if constexpr (sends) {
       R scale;
-      const R pivot =
-          factor_columns<careful>(a, row >= k0 ? row - k0 : edge, scratch, static_cast<T*>(nullptr), &scale);
+      const R pivot = factor_columns<safe>(a, row >= k0 ? row - k0 : edge, scratch, static_cast<T*>(nullptr), &scale);
       if (own) mine = pivot, own_scale = scale;
     } else {
       T l[width][width];
       R pivots[width];
       read_block<pitch>(panel + k0, l);
-      eliminate_block<careful>(l, a, pivots);
+      eliminate_block<safe>(l, a, pivots);
 #pragma unroll
       for (int c = 0; c < width; ++c) mine = row == k0 + c ? pivots[c] : mine;
-      if (own) scratch[row] = T(careful ? reciprocal_sqrt(mine) : pivot_scale(mine));
+      if (own) scratch[row] = T(safe ? reciprocal_sqrt(mine) : pivot_scale(mine));
       __syncwarp();  // the scales are visible, and everyone has read the block
 #pragma unroll
       for (int c = 0; c < width; ++c) a[0][c] = a[0][c] * real(scratch[k0 + c]);
@@ -99,7 +99,7 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
       __syncwarp();  // it is updated
     }
   }
-  if (!careful && __any_sync(~0u, !middling(mine))) return -1;
+  if (!safe && __any_sync(~0u, !in_fast_range(mine))) return -1;
   if constexpr (sends) {
     scratch[row] = T(own_scale);
     __syncwarp();  // all scales are there
@@ -116,7 +116,7 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
 #pragma unroll
     for (int i = m + 1; i < 8; ++i) x[i] = minus_product(x[i], x[m], block[m * pitch + i]);
   }
-  T* const out = V + b * Corner<T>::size + k * Corner<T>::pitch;
+  T* const out = V + b * PivotBlock<T>::size + k * PivotBlock<T>::pitch;
 #pragma unroll
   for (int i = 0; i < 8; ++i) out[i] = conj(x[i]);
   return __ffs(int(__ballot_sync(~0u, !good_pivot(mine))));
@@ -124,7 +124,7 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
 /// The same of floats. A lane holds all that is left of its row, and updates it without the tensor cores: three
 /// products in turn and a way through shared memory take longer. It carries a row of the identity, too, which becomes
 /// one of an inverse, and computes all scales for itself. For other scalars there are not enough registers.
-template <bool careful, bool, int pitch>
+template <bool safe, bool, int pitch>
 __device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
   constexpr int edge = 32, width = 8;
   const int row = int(threadIdx.x) % 32;
@@ -143,17 +143,17 @@ __device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
     read_block<pitch>(panel + k0, l);
 #pragma unroll
     for (int c = 0; c < width; ++c) a[0][c] = rest[c], a[1][c] = c == row % width ? 1.0f : 0.0f;
-    eliminate_block<careful>(l, a, pivots);
+    eliminate_block<safe>(l, a, pivots);
 #pragma unroll
     for (int c = 0; c < width; ++c) {
       mine = row == k0 + c ? pivots[c] : mine;
-      const float scale = careful ? reciprocal_sqrt(pivots[c]) : pivot_scale(pivots[c]);
+      const float scale = safe ? reciprocal_sqrt(pivots[c]) : pivot_scale(pivots[c]);
       a[0][c] *= scale, a[1][c] *= scale;
     }
     __syncwarp();  // everyone has read the block
 #pragma unroll
     for (int c = 0; c < width; ++c) panel[c * pitch + row] = a[0][c];
-    if (row < width) write_vectors(V + k0 / width * Corner<float>::size + row * Corner<float>::pitch, a[1]);
+    if (row < width) write_vectors(V + k0 / width * PivotBlock<float>::size + row * PivotBlock<float>::pitch, a[1]);
     __syncwarp();  // the panel is there
 #pragma unroll
     for (int p = width; p < edge; p += width)
@@ -174,12 +174,12 @@ __device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
 #pragma unroll
     for (int k = 0; k < edge - width; ++k) rest[k] = rest[k + width];
   }
-  if (!careful && __any_sync(~0u, !middling(mine))) return -1;
+  if (!safe && __any_sync(~0u, !in_fast_range(mine))) return -1;
   return __ffs(int(__ballot_sync(~0u, !good_pivot(mine))));
 }
 /// Apart, so that its registers are not held in the usual case.
 template <bool sends, int pitch, class T>
-__device__ __noinline__ int factor_tile_carefully(T* L, int n, T* scratch, T* V) {
+__device__ __noinline__ int factor_tile_safely(T* L, int n, T* scratch, T* V) {
   return factor_tile<true, sends, pitch>(L, n, scratch, V);
 }
 

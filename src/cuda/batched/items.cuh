@@ -1,10 +1,99 @@
-// Items of different sizes, 32 at a time: a lane has one of them, and votes tell which a warp takes, so that nothing
-// needs to be sorted beforehand.
+// Which matrix is item b of a batch, and what becomes of its info: items of one size, ragged items, and ragged items 32
+// at a time, one to a lane.
 #pragma once
 
-#include <cuda/device/pivot_block.cuh>
+#include <core/batch.hpp>
 
 namespace trifactor::cuda {
+
+using namespace core;
+
+/// Optimization barrier: A, in global memory, but the compiler cannot hoist address arithmetic, which would spill
+/// registers.
+template <class T>
+__device__ __forceinline__ Tile<T> opaque(Tile<T> A) {
+  asm volatile("" : "+l"(A.data), "+l"(A.row_stride), "+l"(A.col_stride));
+  __builtin_assume(__isGlobal(A.data));
+  return A;
+}
+
+/// Whether item b is to be factored. With `resets`, info is not read but decided: -1 for an impossible item.
+template <class T>
+__device__ bool wanted(const Items<T>& A, index_t b, const int* info, bool resets) {
+  return resets ? A.possible_square(b) : info[b] == 0;
+}
+/// What becomes of info[b], where the item was wanted or not: `failed` is the order of the minor that is not positive
+/// definite, or 0.
+__device__ inline void report(int* info, index_t b, bool resets, index_t first, bool was_wanted, int failed) {
+  if (was_wanted && failed > 0)
+    info[b] = int(first) + failed;
+  else if (resets)
+    info[b] = was_wanted ? 0 : -1;
+}
+
+/// Items of one size, with their window resolved on the host: index arithmetic before the first load is exposed
+/// latency, 5 % at order 4.
+template <class T>
+struct EqualItems {
+  T* base;             // a strided batch
+  T* const* pointers;  // or one of pointers, with the window at `offset`
+  index_t stride, offset = 0;
+  index_t row_stride, col_stride, count;
+  int rows, cols;
+
+  explicit EqualItems(const Items<T>& A)
+      : base(A.base),
+        pointers(A.pointers),
+        stride(A.stride),
+        row_stride(A.is_flipped ? A.ld : 1),
+        col_stride(A.is_flipped ? 1 : A.ld),
+        count(A.count),
+        rows(int(A.rows)),
+        cols(int(A.cols)) {
+    if (rows > 0 && cols > 0) offset = A.row0 * row_stride + A.col0 * col_stride;
+    if (!pointers) base += offset;
+  }
+};
+/// A batch as kernels for items of up to 64 rows take it.
+template <class T, bool ragged>
+using SmallItems = std::conditional_t<ragged, Items<T>, EqualItems<T>>;
+
+/// Whether there is an item b that is to be factored, see wanted. Without a branch.
+template <class T>
+__device__ __forceinline__ bool wanted_inside(const EqualItems<T>& A, index_t b, const int* info, bool resets) {
+  bool own = b < A.count;
+  if (!resets) own = own && info[b] == 0;
+  return own;
+}
+/// Item b, or an empty one. by_rows: rows are contiguous, not columns.
+template <class T>
+__device__ __forceinline__ Tile<T> item_if(bool wanted, bool by_rows, const EqualItems<T>& A, index_t b) {
+  T* data = A.base + b * A.stride;
+  if (A.pointers) data = wanted ? A.pointers[b] + A.offset : nullptr;
+  return {data, wanted ? A.rows : 0, wanted ? A.cols : 0, by_rows ? A.row_stride : 1, by_rows ? 1 : A.col_stride};
+}
+template <class T>
+__device__ __forceinline__ Tile<T> item_if(bool wanted, bool by_rows, Items<T> A, index_t b) {
+  A.is_flipped = by_rows;
+  return wanted ? A.item(b) : Tile<T>{nullptr, 0, 0, 1, 1};
+}
+
+/// The items of a block of one warp in turn, every gridDim.x-th. The last come first: those that were written last are
+/// still in the cache.
+class ItemTurn {
+ public:
+  __device__ explicit ItemTurn(index_t count) : end_(count) {}
+  __device__ bool more() const { return at_ < end_; }
+  __device__ index_t item() const { return end_ - 1 - at_; }
+  /// All lanes come here when they are done with an item; they leave together.
+  __device__ void next() {
+    __syncwarp();
+    at_ += gridDim.x;
+  }
+
+ private:
+  index_t end_, at_ = blockIdx.x;
+};
 
 /// Item b of a ragged batch, whose window is square and on the diagonal: what is known of it.
 template <class T>

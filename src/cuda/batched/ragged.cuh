@@ -10,21 +10,21 @@ namespace trifactor::cuda {
 /// Numbers of items in `order`, the largest items first. Sizes are told apart by eights up to 512, and by 128 and less
 /// beyond. `flags` are zero before and after.
 struct ItemList {
-  static constexpr int keys = 128, rungs = 9;  // at most
+  static constexpr int keys = 128, slices = 9;  // at most
   int* order;
   int* ranks;   // of an item, among those of its key
-  int* bounds;  // rung r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
-  int* next;    // of rung r: the place that is handed out next
+  int* bounds;  // slice r takes order[bounds[r]] .. order[bounds[r + 1] - 1]
+  int* next;    // of slice r: the place that is handed out next
   int* flags;
-  int least[rungs];  // rows of the items of a rung, unless they are of rung 0
-  // Rung 0 takes the items of more than above[i] rows if they are no more than most[i], for the first such i.
+  int least[slices];  // rows of the items of a slice, unless they are of slice 0
+  // Slice 0 takes the items of more than above[i] rows if they are no , for the first such i.
   static constexpr int levels = 8;
-  int above[levels], most[levels];
+  int above[levels], at_most[levels];
 
-  static constexpr index_t ints(index_t count) { return 2 * count + 2 * rungs + 1; }
+  static constexpr index_t ints(index_t count) { return 2 * count + 2 * slices + 1; }
   static constexpr index_t flag_count = keys + 3;
   ItemList(int* room, index_t count, int* zeros)
-      : order(room), ranks(room + count), bounds(ranks + count), next(bounds + rungs + 1), flags(zeros) {}
+      : order(room), ranks(room + count), bounds(ranks + count), next(bounds + slices + 1), flags(zeros) {}
 
   /// The largest order up to n that has another key than the next one.
   static constexpr index_t cut(index_t n) {
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList lis
   const bool counts = ticket < chunks;
   const index_t b = index_t(Chunk<T>::size) * (counts ? ticket : ticket - chunks) + lane;
   const int n = b < A.count ? A.item_rows[b] : 0;
-  const bool here = n >= list.least[ItemList::rungs - 1];
+  const bool here = n >= list.least[ItemList::slices - 1];
   const int key = ItemList::key(n);
   if (counts) {
     if (here) list.ranks[b] = atomicAdd(list.flags + key, 1);
@@ -79,15 +79,15 @@ __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList lis
   if (here) list.order[place + list.ranks[b]] = int(b);
   if (ticket == chunks) {
     const int level = min(lane, ItemList::levels - 1), larger = begin(ItemList::key(list.above[level]));
-    const unsigned few = __ballot_sync(~0u, larger <= list.most[level]);
-    const int first = few ? __shfl_sync(~0u, larger, __ffs(int(few)) - 1) : 0;  // items of rung 0
-    // Impossible sizes may look too large for all rungs: the first takes them.
-    int bound = max(first, begin(ItemList::key(list.least[min(max(lane - 1, 0), ItemList::rungs - 1)] / 8 * 8)));
+    const unsigned few = __ballot_sync(~0u, larger <= list.at_most[level]);
+    const int first = few ? __shfl_sync(~0u, larger, __ffs(int(few)) - 1) : 0;  // items of slice 0
+    // Impossible sizes may look too large for all slices: the first takes them.
+    int bound = max(first, begin(ItemList::key(list.least[min(max(lane - 1, 0), ItemList::slices - 1)] / 8 * 8)));
     if (lane == 0) bound = 0;
     if (lane == 1) bound = first;
-    if (lane == ItemList::rungs) bound = all;
-    if (lane <= ItemList::rungs) list.bounds[lane] = bound;
-    if (lane < ItemList::rungs) list.next[lane] = bound;
+    if (lane == ItemList::slices) bound = all;
+    if (lane <= ItemList::slices) list.bounds[lane] = bound;
+    if (lane < ItemList::slices) list.next[lane] = bound;
   }
   __syncwarp();  // nobody reads the flags any more
   const bool last = __shfl_sync(~0u, lane == 0 && add_both(list.placed(), 1) == chunks - 1, 0);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cuda/device/pipeline.cuh>
-#include <cuda/device/pivot_columns.cuh>
 #include <cuda/device/pivot_block.cuh>
 
 namespace trifactor::cuda {
@@ -11,8 +10,8 @@ namespace trifactor::cuda {
 /// Number of tile (i, k) of a lower triangle, counted by rows of tiles. Unsigned, so that the division is one shift.
 __device__ constexpr int tile_number(int i, int k) { return int(unsigned(i * (i + 1)) / 2) + k; }
 
-/// Tiles of 8 x 8 of a lower triangle, by rows of tiles. Free of bank conflicts for the tensor cores' fragments, for a row
-/// to a lane, and for walks along a row or column of tiles.
+/// Tiles of 8 x 8 of a lower triangle, by rows of tiles. Free of bank conflicts for the tensor cores' fragments, for a
+/// row to a lane, and for walks along a row or column of tiles.
 template <class T>
 struct TileStore {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;        // entries of one load

@@ -1,41 +1,142 @@
-// Cholesky of a matrix that stays in a multiprocessor, by one or a few warps, in tiles of the tensor cores.
+// The small diagonal block of every batched Cholesky factorization, in registers. Two forms: factor_columns, a row to a
+// lane with columns sent through shared memory, and eliminate_block, a whole 8 x 8 block in every lane. Each has a fast
+// form for pivots in_fast_range, and a safe one for all others.
 #pragma once
 
-#include <cuda/device/pivot_columns.cuh>
-#include <cuda/device/team.cuh>
+#include <cuda/device/fragments.cuh>
 
 namespace trifactor::cuda {
 
-/// Whether item b is to be factored. With `resets`, info is not read but decided: -1 for an impossible item.
-template <class T>
-__device__ bool wanted(const Items<T>& A, index_t b, const int* info, bool resets) {
-  return resets ? A.possible_square(b) : info[b] == 0;
-}
-/// What becomes of info[b], where the item was wanted or not: `failed` is the order of the minor that is not positive
-/// definite, or 0.
-__device__ inline void report(int* info, index_t b, bool resets, index_t first, bool was_wanted, int failed) {
-  if (was_wanted && failed > 0)
-    info[b] = int(first) + failed;
-  else if (resets)
-    info[b] = was_wanted ? 0 : -1;
+template <class R>
+__device__ inline bool in_fast_range(R d) {
+  constexpr R least = sizeof(R) == 4 ? R(1e-30) : R(1e-100), most = sizeof(R) == 4 ? R(1e37) : R(1e100);
+  return d >= least && d <= most;
 }
 
-/// A as it is, in global memory, but the compiler cannot compute addresses in it ahead of time and hold them in
-/// registers.
-template <class T>
-__device__ __forceinline__ Tile<T> afresh(Tile<T> A) {
-  asm volatile("" : "+l"(A.data), "+l"(A.row_stride), "+l"(A.col_stride));
-  __builtin_assume(__isGlobal(A.data));
-  return A;
-}
-template <class T>
-__device__ __forceinline__ Tile<T, int> afresh(Tile<T, int> A) {
-  return A;
+/// Shared memory of one diagonal block: the columns on their way, each with a diagonal entry, and the scales. Two
+/// columns at a time are enough, unless they are kept.
+template <class T, int width, bool kept = false>
+struct ColumnScratch {
+  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
+  static constexpr int columns = kept ? width : 2;
+  // Lanes with a row each are in different banks, and so are groups of lanes; two of these may be 64 bytes apart.
+  static constexpr int step = width + (vector > 1 ? vector : width > 4 ? 1 : 2);
+  static constexpr int used = columns * step + width;
+  static constexpr int size = used + (used * int(sizeof(T)) % (width > 8 ? 128 : 64) == 0 ? vector : 0);
+};
+
+/// Factors `width` columns. Each lane holds `each` rows of them: a[0] is row `row`, of the diagonal block, which it
+/// sends to the others through `scratch`, or, with row >= width, one further down, as all others are. `group` lanes
+/// with the same scratch work on the same matrix.
+///
+/// Columns stay unscaled until the end, and every lane computes the next pivot for itself from what was sent around
+/// meanwhile, so that the time is that of one reciprocal after the other. The entries right of the diagonal may be
+/// anything. Returns the lane's own pivot; on return a holds L, with garbage from the first bad pivot on.
+/// Without `safe` pivots must be of a in_fast_range size (see in_fast_range): squares and reciprocals may overflow.
+///
+/// With `solves`, b has the rows' entries of a right-hand side, a column more that is eliminated. In the diagonal block
+/// it becomes M^-1 b, where L = M D^(1/2) and the diagonal of M is 1. `own_scale` becomes 1 / L(row, row).
+/// With `kept`, what is below the diagonal of column c stays at scratch + c * step, unscaled.
+template <bool safe, bool solves = false, bool kept = false, int group = 32, class T, int width, int each>
+__device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, T* scratch, T* b = nullptr,
+                                                  Real<T>* own_scale = nullptr) {
+  using R = Real<T>;
+  using Scratch = ColumnScratch<T, width, kept>;
+  constexpr int V = Scratch::vector;
+  T column[width], next = T(0);  // the column that was sent, and its entry in the next pivot's row
+  T above = T(0);                // the right-hand side in the pivot's row
+  R corner = R(0), mine = R(1);
+  const auto send = [&](auto constant) TF_INLINE_LAMBDA {
+    constexpr int c = decltype(constant)::value, k = c + 1 < width ? c + 1 : c;
+    T* raw = scratch + c % Scratch::columns * Scratch::step;  // two places save a barrier
+    // The next diagonal entry, as it is so far, takes the place of the pivot, which is known; the first is not.
+    constexpr int corner_at = c == 0 ? width : c;
+    if (row < width && (c == 0 || row > c)) raw[row] = a[0][c];
+    if (c + 1 < width && row == k) raw[corner_at] = a[0][k];
+    __syncwarp();  // the column is visible
+    // Lanes whose row is done need not read, which gains 4 % at order 16, and nothing where columns are kept.
+    if (width <= 8 || kept || row > c || c == 0)
+#pragma unroll
+      for (int q = (c == 0 ? 0 : k) / V * V; q < width; q += V) {
+        const auto v = *reinterpret_cast<const EntryVector<T, V>*>(raw + q);
+#pragma unroll
+        for (int e = 0; e < V; ++e) column[q + e] = v.v[e];
+      }
+    if (c + 1 < width) {
+      corner = real(c > 0 && k % V ? column[c] : raw[corner_at]);
+      next = column[k];
+    }
+    if constexpr (solves) above = from_lane<group>(b[0], c);  // shared memory would be busy twice for it
+  };
+  send(std::integral_constant<int, 0>{});
+  R d = real(column[0]);
+  R y = safe ? R(1) : rough_reciprocal(d);
+  const auto eliminate = [&](auto constant) TF_INLINE_LAMBDA {
+    constexpr int c = decltype(constant)::value;
+    mine = c == row ? d : mine;
+    T before[width], t[each];
+    if constexpr (safe) {  // divided by sqrt(d) twice, since 1 / d may overflow
+      const R scale = reciprocal_sqrt(d);
+#pragma unroll
+      for (int i = 0; i < each; ++i) t[i] = a[i][c] * scale;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) before[q] = column[q] * scale;
+      if (c + 1 < width) d = corner - real((next * scale) * conj(next * scale));
+      if constexpr (solves) above = above * scale;
+    } else {  // 1 / d = y (1 + p), and the products with y do not wait for p
+      // The square of a float overflows too soon to be computed first, as it is of a double to save time.
+      const R sy = sizeof(R) == 4 ? real((next * y) * conj(next)) : real(next * conj(next)) * y;
+      const R p = reciprocal_correction(d, y), rest = corner - sy;
+      T ay[each];
+#pragma unroll
+      for (int i = 0; i < each; ++i) ay[i] = a[i][c] * y;
+      if (c + 1 < width) {
+        d = rest - sy * p;
+        y = rough_reciprocal(d);
+      }
+#pragma unroll
+      for (int i = 0; i < each; ++i) t[i] = ay[i] + ay[i] * p;
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) before[q] = column[q];
+    }
+    if constexpr (solves) {
+      if (row > c) b[0] = minus_product(b[0], t[0], above);
+#pragma unroll
+      for (int i = 1; i < each; ++i) b[i] = minus_product(b[i], t[i], above);
+    }
+    if (c + 1 < width) {
+      // The two columns that are wanted at once come first.
+#pragma unroll
+      for (int q = c + 1; q < width && q < c + 3; ++q) a[0][q] = minus_product(a[0][q], t[0], conj(before[q]));
+      send(std::integral_constant<int, (c + 1 < width ? c + 1 : c)>{});
+    }
+#pragma unroll
+    for (int q = c + 3; q < width; ++q) a[0][q] = minus_product(a[0][q], t[0], conj(before[q]));
+#pragma unroll
+    for (int i = 1; i < each; ++i)
+#pragma unroll
+      for (int q = c + 1; q < width; ++q) a[i][q] = minus_product(a[i][q], t[i], conj(before[q]));
+  };
+  for_constants<width>(eliminate);
+  T* scales = scratch + Scratch::columns * Scratch::step;
+  const R scale = safe ? reciprocal_sqrt(mine) : pivot_scale(mine);
+  if (row < width) scales[row] = T(scale);
+  if (own_scale) *own_scale = scale;
+  __syncwarp();  // the scales are visible
+#pragma unroll
+  for (int c = 0; c < width; c += V) {
+    const auto all = *reinterpret_cast<const EntryVector<T, V>*>(scales + c);
+#pragma unroll
+    for (int i = 0; i < each; ++i)
+#pragma unroll
+      for (int e = 0; e < V; ++e) a[i][c + e] = a[i][c + e] * real(all.v[e]);
+  }
+  return mine;
 }
 
 /// Shared memory of a warp for a diagonal block and its inverse, both by rows.
 template <class T>
-struct Corner {
+struct PivotBlock {
   static constexpr int width = 8,
                        vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
   static constexpr int pitch = width + vector;
@@ -45,16 +146,16 @@ struct Corner {
 /// Eliminates the columns of a block of eight, of which every lane has the lower triangle l, for itself, so that no
 /// column waits for another lane. The rows a go along: they are eliminated as rows below the block would be. Columns
 /// stay unscaled.
-template <bool careful, class T, int rows>
+template <bool safe, class T, int rows>
 __device__ __forceinline__ void eliminate_block(T (&l)[8][8], T (&a)[rows][8], Real<T> (&pivots)[8]) {
   using R = Real<T>;
   constexpr int width = 8;
-  R d = real(l[0][0]), y = careful ? R(1) : rough_reciprocal(d);
+  R d = real(l[0][0]), y = safe ? R(1) : rough_reciprocal(d);
 #pragma unroll
   for (int c = 0; c < width; ++c) {
     pivots[c] = d;
     const int k = c + 1 < width ? c + 1 : c;
-    if constexpr (careful) {  // divided by sqrt(d) twice, since 1 / d may overflow
+    if constexpr (safe) {  // divided by sqrt(d) twice, since 1 / d may overflow
       const R scale = reciprocal_sqrt(d);
 #pragma unroll
       for (int r = c + 1; r < width; ++r) l[r][c] = l[r][c] * scale;
@@ -95,7 +196,7 @@ template <class T>
 __device__ __forceinline__ RightPart<T> negative_inverse(const T* V, const LanePlace& place) {
   RightPart<T> b;
 #pragma unroll
-  for (int s = 0; s < 2; ++s) b.v[s] = -conj(V[(4 * s + place.t) * Corner<T>::pitch + place.right_row()]);
+  for (int s = 0; s < 2; ++s) b.v[s] = -conj(V[(4 * s + place.t) * PivotBlock<T>::pitch + place.right_row()]);
   return b;
 }
 /// The tile c V.
@@ -106,56 +207,6 @@ __device__ __forceinline__ TensorEntries<T> times_inverse(const TensorEntries<T>
   for (int e = 0; e < 4; ++e) x.set(e, T(0));
   subtract_product(x, as_left(c), negative);
   return x;
-}
-
-/// Which of a lane's entries of the tile at (r0, k0) lie in the lower triangle of order n. `below`: the tile does not
-/// meet the diagonal.
-template <bool below>
-__device__ __forceinline__ bool inside(int e, int n, int r0, int k0, const LanePlace& place) {
-  return r0 + place.row(e) < n && (below || k0 + place.col(e) <= r0 + place.row(e));
-}
-/// Entry e of the tile at (r0, k0).
-template <class Matrix>
-__device__ __forceinline__ auto* entry_of(const Matrix& A, int e, int r0, int k0, const LanePlace& place) {
-  auto* p = &A(r0 + place.g, k0 + place.t);
-  return p + (e / 2 ? 8 * A.row_stride : 0) + (e % 2 ? 4 * A.col_stride : 0);
-}
-/// Entries of a tile, from the lower triangle of A and, outside of it, of the identity.
-template <bool below, class T, class Matrix>
-__device__ __forceinline__ TensorEntries<T> load_tile(const Matrix& A, int n, int r0, int k0, const LanePlace& place) {
-  TensorEntries<T> c;
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    T v = T(!below && r0 + place.row(e) == k0 + place.col(e) ? 1 : 0);
-    if (inside<below>(e, n, r0, k0, place)) v = *entry_of(A, e, r0, k0, place);
-    c.set(e, v);
-  }
-  return c;
-}
-
-/// Room between columns in shared memory, so that the tiles of a warp meet no bank twice.
-template <class T>
-inline constexpr int column_pad = 32 / int(sizeof(T));
-
-/// The columns of a factor of order up to `most` in shared memory, sixteen at a time from their diagonal on.
-template <class T, int most>
-struct KeptFactor {
-  static constexpr int pad = column_pad<T>, groups = most / 16;
-  static constexpr int size = 16 * groups * (most + pad) - 128 * groups * (groups - 1);
-  T* data;
-  /// Entry (r, 8 p + c) is at panel(p)[c * pitch(p) + r].
-  __device__ static int pitch(int p) { return most + pad - p / 2 * 16; }
-  __device__ T* panel(int p) const {
-    const int g = p / 2;
-    return data + 16 * g * (most + pad) - 128 * g * (g - 1) + p % 2 * 8 * pitch(p) - 16 * g;
-  }
-  __device__ T& at(int p, int r, int c) const { return panel(p)[c * pitch(p) + r]; }
-};
-
-/// Branches that do the same to different registers must not become one that finds them in an array in memory.
-template <int number>
-__device__ __forceinline__ void kept_apart() {
-  asm volatile("// branch %0" ::"n"(number));
 }
 
 }  // namespace trifactor::cuda

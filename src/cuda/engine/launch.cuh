@@ -66,7 +66,7 @@ inline bool little_cache(int blocks, std::size_t bytes) {
 }
 /// For items that are copied through the L1 cache entry by entry: two blocks fewer than fit leave more of it.
 /// H200, double: 98 in place of 117 us at order 56, 130 in place of 137 at 64.
-inline SharedMemory beside_cache(int blocks, std::size_t bytes) {
+inline SharedMemory leave_l1(int blocks, std::size_t bytes) {
   return {bytes, little_cache(blocks, bytes) ? 72 : -1};
 }
 

@@ -1,7 +1,7 @@
 // What one warp does to a tile of the persistent kernel that lies in shared memory: factor, solve, update.
 #pragma once
 
-#include <cuda/device/pivot_columns.cuh>
+#include <cuda/device/pivot_block.cuh>
 #include <cuda/single/grid.cuh>
 
 namespace trifactor::cuda {
@@ -56,7 +56,7 @@ __device__ inline unsigned order_of(double d) { return unsigned(__double2hiint(d
 /// hold the rows of the identity below it, which the same column operations turn into L^-H. Columns are taken in panels.
 /// Every lane factors the panel's diagonal block for itself, in registers, so that nothing is sent around within a panel
 /// and the time is that of one reciprocal root after the other. The strict upper triangle of the rows is carried along as
-/// garbage. Returns 0, or -1 where a pivot is not of a middling size, and D is as it was: something may have overflowed.
+/// garbage. Returns 0, or -1 where a pivot is not of a in_fast_range size, and D is as it was: something may have overflowed.
 template <class T>
 __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> scratch) {
   using Shape = GridShape<T>;

@@ -9,7 +9,7 @@ namespace trifactor::cuda {
 
 /// The tiles of TileStore without any room between them.
 template <class T>
-struct PackedStore {
+struct PackedTileStore {
   static constexpr int vector = TileStore<T>::vector, pitch = 64;
   __device__ static constexpr int column(int q, int e) { return TileStore<T>::column(q, e); }
   __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
@@ -29,8 +29,8 @@ struct PackedPart {
   int first, second;
   __device__ __forceinline__ PackedPart() {
     const LanePlace place;
-    first = PackedStore<T>::place(place.right_row(), place.t),
-    second = PackedStore<T>::place(place.right_row(), place.t + 4);
+    first = PackedTileStore<T>::place(place.right_row(), place.t),
+    second = PackedTileStore<T>::place(place.right_row(), place.t + 4);
   }
   __device__ __forceinline__ TilePart<T> load(const T* tile) const {
     if constexpr (sizeof(T) == 4) {
@@ -48,19 +48,20 @@ struct PackedPart {
   }
 };
 
-/// The shape of factor_wide, for orders up to `most_`.
-template <class T, int warps_, int blocks_, int most_ = 128>
-struct WidePanels {
-  static constexpr bool in_panels = true, kept = true;
-  static constexpr int warps = warps_, threads = 32 * warps, blocks = blocks_, most = most_;
-  static constexpr int each = ceil_div(most / 16 - 1, warps - 1);  // pairs of tiles to a warp: the first has but one
-  static constexpr int ahead = 4;                                  // panels that are on their way
-  static constexpr int inverse = ceil_div(Corner<T>::size, 32) * 32;
+/// The shape of factor_panels, for orders up to `max_order_`.
+template <class T, int warps_, int blocks_, int max_order_>
+struct PanelShape {
+  static constexpr bool in_panels = true;
+  static constexpr int warps = warps_, threads = 32 * warps, blocks = blocks_, max_order = max_order_;
+  static constexpr int each =
+      ceil_div(max_order / 16 - 1, warps - 1);  // pairs of tiles to a warp: the first has but one
+  static constexpr int ahead = 4;               // panels that are on their way
+  static constexpr int inverse = ceil_div(PivotBlock<T>::size, 32) * 32;
   static constexpr int scratch = inverse + ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
   static constexpr std::size_t bytes_of(index_t n) {
-    return (scratch + PackedStore<T>::size(int(min(n, index_t(most))))) * sizeof(T);
+    return (scratch + PackedTileStore<T>::size(int(min(n, index_t(max_order))))) * sizeof(T);
   }
-  static constexpr std::size_t bytes = bytes_of(most);
+  static constexpr std::size_t bytes = bytes_of(max_order);
 };
 /// Copies panels of the lower triangle of A to shared memory, by `warps` warps. What is missing of the last tiles, and
 /// the other triangle, becomes zero.
@@ -69,7 +70,7 @@ class PanelCopy {
  public:
   __device__ __forceinline__ PanelCopy(const Tile<T>& A, T* store)
       : A_(A.data), ld_(by_rows ? A.row_stride : A.col_stride), n_(int(A.rows)) {
-    using Store = PackedStore<T>;
+    using Store = PackedTileStore<T>;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       to_[h] = shared_address(store + Store::place(walk_.row[h], walk_.col[h]));
@@ -85,7 +86,7 @@ class PanelCopy {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const bool inside = 8 * i + walk_.row[h] < n_ && (i > k || walk_.col[h] <= walk_.row[h]);
-        copy_async<bytes>(to_[h] + bytes * PackedStore<T>::tile(i, k), A_ + (inside ? at + from_[h] : 0),
+        copy_async<bytes>(to_[h] + bytes * PackedTileStore<T>::tile(i, k), A_ + (inside ? at + from_[h] : 0),
                           inside ? bytes : 0);
       }
     }
@@ -103,19 +104,19 @@ class PanelCopy {
 /// `pairs` pairs of tiles of panel p in registers: rows p + 2 (first + j step) of tiles and the next; where the last is
 /// missing, the one before once more.
 template <int pairs, class T>
-class WidePairs {
+class PanelPairs {
  public:
-  __device__ __forceinline__ WidePairs(T* store, const PackedPart<T>& part, int p, int used, int first, int step)
-      : part_(part), panel_(PackedStore<T>::pitch * p), right_(store + PackedStore<T>::tile(p, 0)) {
+  __device__ __forceinline__ PanelPairs(T* store, const PackedPart<T>& part, int p, int used, int first, int step)
+      : part_(part), panel_(PackedTileStore<T>::pitch * p), right_(store + PackedTileStore<T>::tile(p, 0)) {
 #pragma unroll
     for (int i = 0; i < 2 * pairs; ++i)
-      row_[i] = store + PackedStore<T>::tile(min(p + 2 * (first + i / 2 * step) + i % 2, used - 1), 0);
+      row_[i] = store + PackedTileStore<T>::tile(min(p + 2 * (first + i / 2 * step) + i % 2, used - 1), 0);
 #pragma unroll
     for (int j = 0; j < pairs; ++j) c_[j].start(part.load(row_[2 * j] + panel_), part.load(row_[2 * j + 1] + panel_));
   }
   /// L_ip -= L_ik L_pk^H
   __device__ __forceinline__ void subtract(int k) {
-    const int at = PackedStore<T>::pitch * k;
+    const int at = PackedTileStore<T>::pitch * k;
     TilePart<T> x[2 * pairs];
     const TileOperand<T> b(part_.load(right_ + at));
 #pragma unroll
@@ -162,8 +163,8 @@ class WidePairs {
 
 /// Writes row i of tiles, where rows are contiguous, by one warp.
 template <class T>
-__device__ __forceinline__ void write_wide_row(const Tile<T>& A, const T* store, int i) {
-  using Store = PackedStore<T>;
+__device__ __forceinline__ void write_panel_row(const Tile<T>& A, const T* store, int i) {
+  using Store = PackedTileStore<T>;
   const TileWalk<T, true> walk;
   const int n = int(A.rows);
 #pragma unroll
@@ -184,11 +185,11 @@ __device__ __forceinline__ void write_wide_row(const Tile<T>& A, const T* store,
 
 /// Writes a tile on the diagonal, where columns are contiguous, by one warp: rows and columns from 8 p on.
 template <class T>
-__device__ __forceinline__ void write_wide_diagonal(const Tile<T>& A, const T* tile, int p) {
+__device__ __forceinline__ void write_panel_diagonal(const Tile<T>& A, const T* tile, int p) {
   const TileWalk<T, false> walk;
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    T v = tile[PackedStore<T>::place(walk.row[h], walk.col[h])];
+    T v = tile[PackedTileStore<T>::place(walk.row[h], walk.col[h])];
     if constexpr (is_complex<T>)
       if (walk.row[h] == walk.col[h]) v = T(real(v));
     if (walk.col[h] <= walk.row[h] && 8 * p + walk.row[h] < int(A.rows))
@@ -201,8 +202,8 @@ __device__ __forceinline__ void write_wide_diagonal(const Tile<T>& A, const T* t
 /// factors its diagonal block [the inverse is there] all others are multiplied by it [it is complete]. The last warp
 /// updates the tiles that the first one wants next with all but the last panel, so that this is all that is left to it.
 template <bool by_rows, class Shape, class T>
-__device__ __forceinline__ int factor_wide(const Tile<T>& A) {
-  using Store = PackedStore<T>;
+__device__ __forceinline__ int factor_panels(const Tile<T>& A) {
+  using Store = PackedTileStore<T>;
   extern __shared__ __align__(16) unsigned char raw[];
   __shared__ int status;
   constexpr int warps = Shape::warps, ahead = Shape::ahead;
@@ -223,7 +224,7 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
 #pragma unroll 1
   for (; p < used; ++p, out += 8 * ld) {
     if (warp == 0) {
-      WidePairs<1, T> tiles(store, part, p, used, 0, 0);
+      PanelPairs<1, T> tiles(store, part, p, used, 0, 0);
       if (p > 0) tiles.subtract(p - 1);
       tiles.store_diagonal();
       __syncwarp();  // the diagonal block is there
@@ -239,7 +240,7 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
       };
       read();
       Real<T> mine = factor_columns<false>(a, lane, scratch);
-      if (__any_sync(~0u, !middling(mine))) {
+      if (__any_sync(~0u, !in_fast_range(mine))) {
         read();
         mine = factor_columns<true>(a, lane, scratch);
       }
@@ -247,16 +248,16 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
       if (lane < 8)
         write_row<Store>(diagonal, row, a[0]);
       else if (lane < 16)
-        write_vectors(V + row * Corner<T>::pitch, a[0]);
+        write_vectors(V + row * PivotBlock<T>::pitch, a[0]);
       if (lane == 0) status = failed;
       __syncthreads();  // the inverse is there
       tiles.template solve<by_rows>(out, ld, left, negative_inverse(V, LanePlace()), p, used, 0, 0);
       copy_wait<0>();
     } else {
       copy.start(p + ahead, warp - 1, warps - 1);
-      if (by_rows && warp == warps - 2 && p > 0) write_wide_row(afresh(A), store, p - 1);
+      if (by_rows && warp == warps - 2 && p > 0) write_panel_row(opaque(A), store, p - 1);
       if (warp == warps - 1 && p > 0 && p + 1 < used) {
-        WidePairs<1, T> next(store, part, p + 1, used, 0, 0);
+        PanelPairs<1, T> next(store, part, p + 1, used, 0, 0);
 #pragma unroll 2
         for (int k = 0; k < p; ++k) next.subtract(k);
         next.store();
@@ -266,15 +267,15 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
       for_constants<Shape::each>([&](auto constant) TF_INLINE_LAMBDA {
         constexpr int count = decltype(constant)::value + 1;
         if (mine == count) {
-          WidePairs<count, T> tiles(store, part, p, used, warp, warps - 1);
+          PanelPairs<count, T> tiles(store, part, p, used, warp, warps - 1);
 #pragma unroll 1
           for (int k = 0; k < p; ++k) tiles.subtract(k);
           __syncthreads();  // the inverse is there
           tiles.template solve<by_rows>(out, ld, left, negative_inverse(V, LanePlace()), p, used, warp, warps - 1);
-          kept_apart<count>();
+          distinct_branch<count>();
         }
       });
-      if (!by_rows && warp == 1) write_wide_diagonal(afresh(A), store + Store::tile(p, p), p);
+      if (!by_rows && warp == 1) write_panel_diagonal(opaque(A), store + Store::tile(p, p), p);
       failed = status;
       copy_wait<ahead - 2>();
     }
@@ -283,7 +284,7 @@ __device__ __forceinline__ int factor_wide(const Tile<T>& A) {
   }
   copy_wait<0>();  // nothing is under way, even if a panel failed
   if constexpr (by_rows)
-    if (warp == warps - 2) write_wide_row(afresh(A), store, min(p, used - 1));
+    if (warp == warps - 2) write_panel_row(opaque(A), store, min(p, used - 1));
   return failed ? 8 * p + failed : 0;
 }
 

@@ -1,0 +1,163 @@
+// Tiles of 16 x 8 in the registers of a warp, as operands and accumulators of the tensor cores, for all scalars; and
+// what keeps arrays in registers.
+#pragma once
+
+#include <cuda/device/mma.cuh>
+
+#include <utility>
+
+namespace trifactor::cuda {
+
+/// Lambdas that index registers must become part of the function that holds them.
+#define TF_INLINE_LAMBDA __attribute__((always_inline))
+
+/// f(0), f(1), ... f(count - 1), each a constant: arrays that it indexes stay in registers.
+template <class F, int... i>
+__device__ __forceinline__ void for_sequence(F f, std::integer_sequence<int, i...>) {
+  (f(std::integral_constant<int, i>{}), ...);
+}
+template <int count, class F>
+__device__ __forceinline__ void for_constants(F f) {
+  for_sequence(f, std::make_integer_sequence<int, count>{});
+}
+
+/// Branches that do the same to different registers must not become one that finds them in an array in memory.
+template <int number>
+__device__ __forceinline__ void distinct_branch() {
+  asm volatile("// branch %0" ::"n"(number));
+}
+
+/// x of lane l of the `group` lanes that work together.
+template <int group, class T>
+__device__ __forceinline__ T from_lane(T x, int l) {
+  if constexpr (is_complex<T>)
+    return T(__shfl_sync(~0u, x.re, l, group), __shfl_sync(~0u, x.im, l, group));
+  else
+    return __shfl_sync(~0u, x, l, group);
+}
+
+/// Anything, for an entry that nobody uses.
+template <class T>
+__device__ __forceinline__ T uninitialized() {
+  T x;
+  if constexpr (std::is_same_v<T, double>)
+    asm("" : "=d"(x));
+  else if constexpr (std::is_same_v<T, float>)
+    asm("" : "=f"(x));
+  else
+    x = T(0);
+  return x;
+}
+
+/// `count` neighbours in shared memory, on a boundary of 16 bytes, or of all of them if they are fewer.
+template <int count, class T>
+__device__ __forceinline__ void read_vectors(const T* from, T (&a)[count]) {
+  constexpr int V = sizeof(T) < 16 ? min(16 / int(sizeof(T)), count) : 1;
+#pragma unroll
+  for (int c = 0; c < count; c += V) {
+    const auto v = *reinterpret_cast<const EntryVector<T, V>*>(from + c);
+#pragma unroll
+    for (int e = 0; e < V; ++e) a[c + e] = v.v[e];
+  }
+}
+template <int count, class T>
+__device__ __forceinline__ void write_vectors(T* to, const T (&a)[count]) {
+  constexpr int V = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;
+#pragma unroll
+  for (int c = 0; c < count; c += V) {
+    EntryVector<T, V> v;
+#pragma unroll
+    for (int e = 0; e < V; ++e) v.v[e] = a[c + e];
+    *reinterpret_cast<EntryVector<T, V>*>(to + c) = v;
+  }
+}
+
+/// Where a lane holds entries of a 16 x 8 tile on the tensor cores: rows lane / 4 + 8 h and columns lane % 4 + 4 f for
+/// entry 2 h + f. The columns of the product are permuted for that: four lanes touch four neighbours whether memory
+/// runs along rows or along columns.
+struct LanePlace {
+  int g, t;
+  __device__ LanePlace() : g(int(threadIdx.x % 32 / 4)), t(int(threadIdx.x % 4)) {
+    asm volatile("" : "+r"(g), "+r"(t));  // what is computed from them is not worth a register for long
+  }
+  __device__ int row(int e) const { return g + e / 2 * 8; }
+  __device__ int col(int e) const { return t + e % 2 * 4; }
+  __device__ int right_row() const { return int(unsigned(g) / 2 + unsigned(g) % 2 * 4); }
+};
+
+/// 16 rows of 8 columns as left operand: entry (g + 8 h, t + 4 s).
+template <class T>
+struct LeftPart {
+  T v[2][2];  // [s][h]
+};
+/// 8 rows of 8 columns as right operand: entry (right_row, t + 4 s).
+template <class T>
+struct RightPart {
+  T v[2];
+};
+
+/// A tile as left operand: its lanes already hold what they need.
+template <class T>
+__device__ __forceinline__ LeftPart<T> as_left(const TensorEntries<T>& c) {
+  return {{{c.get(0), c.get(2)}, {c.get(1), c.get(3)}}};
+}
+
+/// c -= a b^H
+template <class T>
+__device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const LeftPart<T>& a, const RightPart<T>& b) {
+  if constexpr (!tensor<T>) {
+    const int lane = int(threadIdx.x % 32), t = lane % 4;
+    const auto from = [](T x, int l) {
+      if constexpr (is_complex<T>)
+        return T(__shfl_sync(~0u, x.re, l), __shfl_sync(~0u, x.im, l));
+      else
+        return __shfl_sync(~0u, x, l);
+    };
+#pragma unroll
+    for (int s = 0; s < 2; ++s)
+      for (int k = 0; k < 4; ++k) {
+        const T y[2] = {from(b.v[s], 8 * t + k), from(b.v[s], 8 * t + 4 + k)};
+        const T z[2] = {from(a.v[s][0], lane - t + k), from(a.v[s][1], lane - t + k)};
+#pragma unroll
+        for (int e = 0; e < 4; ++e) c.set(e, minus_product(c.get(e), z[e / 2], conj(y[e % 2])));
+      }
+  } else if constexpr (std::is_same_v<T, float>) {
+#if TRIFACTOR_TENSOR
+    unsigned high_a[2][2], low_a[2][2], high_b[2], low_b[2];
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const TwoParts x(a.v[s][h]);
+        high_a[s][h] = x.high, low_a[s][h] = x.low;
+      }
+      const TwoParts x(-b.v[s]);
+      high_b[s] = x.high, low_b[s] = x.low;
+    }
+    float part[4] = {0, 0, 0, 0};  // sums are cut off, not rounded, inside the tensor cores: they are added up outside
+    mma8_tf32(part, low_a, high_b);
+    mma8_tf32(part, high_a, low_b);
+    mma8_tf32(part, high_a, high_b);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c.re[e] += part[e];
+#endif
+  } else if constexpr (std::is_same_v<T, double>) {
+#pragma unroll
+    for (int s = 0; s < 2; ++s) mma(c.re, a.v[s][0], a.v[s][1], -b.v[s]);
+  } else {
+    constexpr bool rounded = sizeof(Real<T>) == 4;  // as above
+    TensorEntries<T> part;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) part.set(e, rounded ? T(0) : c.get(e));
+#pragma unroll
+    for (int s = 0; s < 2; ++s) tensor_subtract<false>(part, a.v[s][0], a.v[s][1], b.v[s]);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c.set(e, rounded ? c.get(e) + part.get(e) : part.get(e));
+  }
+}
+
+/// Room between columns in shared memory, so that the tiles of a warp meet no bank twice.
+template <class T>
+inline constexpr int column_pad = 32 / int(sizeof(T));
+
+}  // namespace trifactor::cuda
