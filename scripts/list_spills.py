@@ -6,7 +6,7 @@
     scripts/list_spills.py build cholesky_f64 --against before.json # only what is another number now
 
 Worth a look after each change of a kernel whose registers are full: what it holds while it calls a function is missing there,
-see docs/batched.md. Nothing of the build is changed, and no GPU is needed. Of several architectures the last one counts.
+see bench/notebook/2026-11-16-batched.md. Nothing of the build is changed, and no GPU is needed. Of several architectures the last one counts.
 """
 import argparse
 import json
