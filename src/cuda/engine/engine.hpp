@@ -216,6 +216,7 @@ class CudaEngine {
   };
   void enqueue_call(CachedCall& direct, const std::function<void()>& run, CachedCall* indirect = nullptr,
                     const std::function<void()>& run_staged = {}, StagedArguments* staged = nullptr);
+  void open_capture_stream();
   void capture(CachedCall&, const std::function<void()>& run);
   void use_stream(void* stream);
   void open_lane(void* borrowed_stream, bool borrowed);

@@ -63,30 +63,34 @@ void CudaEngine::enqueue_call(CachedCall& direct, const std::function<void()>& r
   enqueue_graph(*indirect);
 }
 
+void CudaEngine::open_capture_stream() {
+  if (capture_stream_) return;
+  int priority = 0;
+  check(cudaStreamGetPriority(as_stream(stream_), &priority), "cudaStreamGetPriority");
+  cudaStream_t s = nullptr;
+  check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority), "cudaStreamCreate");
+  capture_stream_ = s;
+}
+
 /// Captures what run() launches, from a stream of its own: the caller's may be one that cannot be captured, or that
 /// others use meanwhile. Where that fails there is no graph, and both lanes' streams are as before: what is wrong shows
 /// when the call is launched.
 void CudaEngine::capture(CachedCall& call, const std::function<void()>& run) {
   constexpr std::size_t max_nodes = 4096;  // where there are more, they take longer than the host needs for them
   const std::shared_lock others_wait(capture_mutex());
-  if (!capture_stream_) {
-    int priority = 0;
-    check(cudaStreamGetPriority(as_stream(stream_), &priority), "cudaStreamGetPriority");
-    cudaStream_t s = nullptr;
-    check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority), "cudaStreamCreate");
-    capture_stream_ = s;
-  }
   ++call.attempts;
   void* const own = stream_;
-  bool good = true;
+  bool good = true, begun = false;
   try {
+    open_capture_stream();
     use_stream(capture_stream_);
     check(cudaStreamBeginCapture(as_stream(capture_stream_), cudaStreamCaptureModeThreadLocal),
           "cudaStreamBeginCapture");
+    begun = true;
     run();
   } catch (...) { good = false; }
   cudaGraph_t graph = nullptr;  // none where the capture was invalidated; the streams are out of it in any case
-  good = cudaStreamEndCapture(as_stream(capture_stream_), &graph) == cudaSuccess && good;
+  if (begun) good = cudaStreamEndCapture(as_stream(capture_stream_), &graph) == cudaSuccess && good;
   call.graph = graph;
   use_stream(own);
   std::size_t nodes = 0;
