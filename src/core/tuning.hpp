@@ -23,7 +23,7 @@ struct CholeskyTuning {
   index_t fused = 32;         // up to so many right-hand sides, small items are factored and solved in one launch, or in
                               // SIMD lanes together
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid
-  index_t squares = 4500;     // CUDA: from this order on its pieces are squares of 2 x 2 tiles,
+  index_t macro_tiles = 4500;  // CUDA: from this order on its pieces are macro tiles of 2 x 2 tiles,
   index_t band = 1;           // CUDA: and so many columns of them are worked off together
   index_t realign = 4500;     // CUDA: from this order on a matrix whose lines do not start at multiples of 16 bytes is
                               // factored in an aligned copy, if there is memory for it

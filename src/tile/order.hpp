@@ -1,4 +1,5 @@
-// The order in which the persistent kernel works off a matrix, in squares or in tiles; on the host, so that tests can walk it.
+// The order in which the persistent kernel works off a matrix, in macro tiles or in tiles; on the host, so that tests
+// can walk it.
 #pragma once
 
 #include <core/scalar.hpp>
@@ -7,30 +8,34 @@ namespace trifactor::tile {
 
 using namespace core;
 
-/// A square, or a tile; rows and columns count either. Of the columns of squares to the left of a square, those before `period`
-/// are subtracted in turn from `start` on, and then the others.
+/// A macro tile of 2 x 2 tiles, or a tile; rows and columns count either. Of the columns of macro tiles to the left of
+/// one, those before `period` are subtracted first, cyclically from `start` on, and then the others.
 struct Piece {
-  bool square;
+  bool is_macro_tile;
   int row, col;
   int period, start;
 };
 
-/// Squares, and the tiles of those on the diagonal, in the order of their tickets: band after band of columns, row by row, since
-/// the squares of a row read the same strip. The triangle of the next band on the diagonal waits for the rows beside it, which
-/// come first; so it comes when half of the blocks have drawn others: 3 % of the time was waiting there.
-/// Strips of large matrices do not fit into the cache. Of a band of several columns, blocks therefore begin where the others are:
-/// tickets are drawn at an even pace, and what lies left of the band before, which is final, can be subtracted from any column on,
-/// round and round. The place is chosen by the ticket, not by the clock, so that a sum has the same order in every run.
-struct SquareOrder {
-  int tiles, squares, band, blocks;
-  int last = 0, first = 0, end = 0, next;  // the band before is [last, first), this one [first, end), the next [end, next)
-  int before = 1;                          // tickets before this band's
+/// Macro tiles, and the tiles of those on the diagonal, in the order of their tickets: band after band of columns, row
+/// by row, since the macro tiles of a row read the same strip. The triangle of the next band on the diagonal waits for
+/// the rows beside it, which come first; so it comes when half of the blocks have drawn others: 3 % of the time was
+/// waiting there. Strips of large matrices do not fit into the cache. Of a band of several columns, blocks therefore
+/// begin where the others are: tickets are drawn at an even pace, and what lies left of the band before, which is
+/// final, can be subtracted from any column on, round and round. The place is chosen by the ticket, not by the clock,
+/// so that a sum has the same order in every run.
+struct MacroTileOrder {
+  int tiles, macro_tiles, band, blocks;
+  int last = 0, first = 0, end = 0,
+      next;        // the band before is [last, first), this one [first, end), the next [end, next)
+  int before = 1;  // tickets before this band's
 
-  TF_HD SquareOrder(int tiles_, int band_, int blocks_)
-      : tiles(tiles_), squares((tiles_ + 1) / 2), band(band_), blocks(blocks_), next(end_of(0)) {}
+  TF_HD MacroTileOrder(int tiles_, int band_, int blocks_)
+      : tiles(tiles_), macro_tiles((tiles_ + 1) / 2), band(band_), blocks(blocks_), next(end_of(0)) {}
   /// One column at a time where a band would be fewer pieces than there are blocks.
-  TF_HD int end_of(int column) const { return min(squares, column + ((squares - column) * band > blocks ? band : 1)); }
-  /// Tiles of a square on the diagonal that are pieces: the chain has the first square without.
+  TF_HD int end_of(int column) const {
+    return min(macro_tiles, column + ((macro_tiles - column) * band > blocks ? band : 1));
+  }
+  /// Tiles of a macro tile on the diagonal that are pieces: those of the first one belong to the chain.
   TF_HD int on_diagonal(int I) const { return I == 0 ? 0 : 2 * I + 1 < tiles ? 3 : 1; }
   /// Those of column c in the triangle of the next band.
   TF_HD int in_triangle(int c) const { return on_diagonal(c) + next - c - 1; }
@@ -38,7 +43,8 @@ struct SquareOrder {
   /// False when there are no more. Tickets must not become less.
   TF_HD bool find(int ticket, Piece& piece) {
     for (;;) {
-      const int width = end - first, rows = (squares - end) * width, head = min(rows, (next - end) * width + blocks / 2);
+      const int width = end - first, rows = (macro_tiles - end) * width,
+                head = min(rows, (next - end) * width + blocks / 2);
       const int period = first - last > 1 ? last : 0, start = ticket % blocks * period / blocks;
       int triangle = 0, t = ticket - before;
       for (int c = end; c < next; ++c) triangle += in_triangle(c);
@@ -46,8 +52,10 @@ struct SquareOrder {
         int c = end;
         for (t -= head; t >= in_triangle(c); ++c) t -= in_triangle(c);
         const int own = on_diagonal(c);
-        if (t < own) piece = {false, 2 * c + (t + 1) / 2, 2 * c + t / 2, 0, 0};
-        else piece = {true, c + 1 + t - own, c, period, start};
+        if (t < own)
+          piece = {false, 2 * c + (t + 1) / 2, 2 * c + t / 2, 0, 0};
+        else
+          piece = {true, c + 1 + t - own, c, period, start};
         return true;
       }
       if (t >= head) t -= triangle;
@@ -55,7 +63,7 @@ struct SquareOrder {
         piece = {true, end + t / width, first + t % width, period, start};
         return true;
       }
-      if (end >= squares) return false;
+      if (end >= macro_tiles) return false;
       before += rows + triangle;
       last = first, first = end, end = next, next = end_of(next);
     }
@@ -67,9 +75,9 @@ struct TilePiece {
   int row, col, quarter;
 };
 
-/// Tiles in the order of their tickets. Column j: first those that lead to the next diagonal tile, (j+2, j), (j+2, j+1),
-/// (j+2, j+2), then what lies below. Where there are blocks to spare, the last two of the former are cut in quarters. Tickets
-/// come in ascending order, and from 1 on.
+/// Tiles in the order of their tickets. Column j: first those that lead to the next diagonal tile, (j+2, j), (j+2,
+/// j+1), (j+2, j+2), then what lies below. Where there are blocks to spare, the last two of the former are cut in
+/// quarters. Tickets come in ascending order, and from 1 on.
 struct TileOrder {
   int tiles;
   bool quarters;
@@ -96,7 +104,8 @@ struct TileOrder {
   }
 };
 
-/// Some matrices that are worked on alike: their chains, then column after column of each. Tickets come in ascending order.
+/// Some matrices that are worked on alike: their chains, then column after column of each. Tickets come in ascending
+/// order.
 struct GroupOrder {
   int members, before;          // before: tickets before those of this column
   int member = 0, column = -1;  // column -1 is the chain

@@ -43,7 +43,7 @@ constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::few>("few", 1, order),
     number<&CholeskyTuning::fused>("fused", 0, order),
     number<&CholeskyTuning::persistent>("persistent", 0, order),
-    number<&CholeskyTuning::squares>("squares", 0, order),
+    number<&CholeskyTuning::macro_tiles>("macro_tiles", 0, order),
     number<&CholeskyTuning::band>("band", 1, order),
     number<&CholeskyTuning::realign>("realign", 0, order),
     number<&CholeskyTuning::interleaved>("interleaved", 0, order),

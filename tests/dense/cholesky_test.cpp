@@ -24,8 +24,8 @@ constexpr Forced forced_paths[] = {
 
 // One launch for the whole matrix, and the same launch for the diagonal tiles of a blocked run.
 constexpr Forced forced_on_cuda[] = {
-    {"whole=0 persistent=2147483647 squares=2147483647", "persistent"},
-    {"whole=0 persistent=2147483647 squares=0", "persistent"},
+    {"whole=0 persistent=2147483647 macro_tiles=2147483647", "persistent"},
+    {"whole=0 persistent=2147483647 macro_tiles=0", "persistent"},
     {"whole=0 persistent=0 looking=right nb=128 leaf=128", "blocked right"},
     {"whole=0 persistent=0 looking=left nb=128 leaf=128", "blocked left"},
     {"whole=0 persistent=0 looking=left nb=128 leaf=128 tile=exclusive ib=16", "blocked left"},
@@ -171,11 +171,11 @@ TYPED_TEST(Cholesky, HybridFactorsOnCudaAndIsRefusedOnTheHost) {
 TYPED_TEST(Cholesky, FactorsMatricesAtEveryAlignment) {
   using T = TypeParam;
   for (index_t n : {1, 2, 64, 65, 130, 333})
-    for (const char* squares : {"squares=0", "squares=2147483647"})
+    for (const char* pieces : {"macro_tiles=0", "macro_tiles=2147483647"})
       for (const char* realign : {" realign=0", " realign=2147483647"})
         for (Uplo uplo : both_uplos) {
           const auto A = random_spd<T>(this->random, n);
-          const CholeskyOptions options{.tuning = std::string("whole=0 persistent=2147483647 ") + squares + realign};
+          const CholeskyOptions options{.tuning = std::string("whole=0 persistent=2147483647 ") + pieces + realign};
           for (index_t pad : {0, 1, 2, 3})
             for (index_t at : {0, 1}) {
               SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << " pad=" << pad << " at=" << at << options.tuning);
@@ -204,7 +204,7 @@ TYPED_TEST(Cholesky, ReportsTheFailingColumnOfAnUnalignedMatrix) {
       A(k, k) = T(-1);
       Placed<T> P(this->q, A, uplo, 1, 1);
       DeviceArray<int> info(this->q, 1, garbage);
-      cholesky(this->q, uplo, P.view(), info.data(), {.tuning = "whole=0 persistent=2147483647 squares=0 realign=0"});
+      cholesky(this->q, uplo, P.view(), info.data(), {.tuning = "whole=0 persistent=2147483647 macro_tiles=0 realign=0"});
       EXPECT_EQ(info.download()[0], k + 1);
       EXPECT_LT(cholesky_ratio(A, P.download(), uplo, k), threshold);
     }
@@ -219,7 +219,7 @@ TYPED_TEST(Cholesky, UnalignedMatrixIsFactoredInPlaceWithoutMemoryForACopy) {
   DeviceArray<int> info(this->q, 1, garbage);
   const auto run = [&](const char* realign) {
     cholesky(this->q, Uplo::Lower, P.view(), info.data(),
-             {.tuning = std::string("whole=0 persistent=2147483647 squares=0 realign=") + realign});
+             {.tuning = std::string("whole=0 persistent=2147483647 macro_tiles=0 realign=") + realign});
   };
   run("2147483647");  // takes what it needs without a copy
   P.on_device.upload(P.stored);

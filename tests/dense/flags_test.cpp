@@ -13,8 +13,8 @@ class Flags : public ::testing::Test {
     if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
   }
   Random random;
-  const CholeskyOptions persistent{.tuning = "whole=0 persistent=2147483647 squares=2147483647"};
-  const CholeskyOptions in_squares{.tuning = "whole=0 persistent=2147483647 squares=0"};
+  const CholeskyOptions persistent{.tuning = "whole=0 persistent=2147483647 macro_tiles=2147483647"};
+  const CholeskyOptions in_macro_tiles{.tuning = "whole=0 persistent=2147483647 macro_tiles=0"};
 
  private:
   ::testing::ScopedTrace trace_{__FILE__, __LINE__, "TRIFACTOR_TEST_SEED=" + std::to_string(test_seed())};
@@ -33,7 +33,7 @@ TYPED_TEST(Flags, RepeatBitwiseUnderStress) {
   std::vector<Case> cases;
   for (index_t n : {40, 64, 65, 100, 129, 200, 320, 511, 640, 1000})
     for (Uplo uplo : both_uplos)
-      for (const CholeskyOptions* options : {&this->persistent, &this->in_squares}) {
+      for (const CholeskyOptions* options : {&this->persistent, &this->in_macro_tiles}) {
         const auto A = random_spd<T>(this->random, n, n % 3);  // odd and even leading dimensions
         const auto result = factor_cholesky(q, uplo, A, *options);
         ASSERT_EQ(result.path, "persistent");
@@ -64,7 +64,7 @@ TYPED_TEST(Flags, ManyRunsInARowGiveOneResult) {
   using T = TypeParam;
   Queue q = test_queue();
   for (index_t n : {70, 200, 450, 451}) {
-    const auto& options = n % 2 ? this->in_squares : this->persistent;
+    const auto& options = n % 2 ? this->in_macro_tiles : this->persistent;
     const auto A = random_spd<T>(this->random, n);
     const auto expected = factor_cholesky(q, Uplo::Lower, A, options);
     ASSERT_LT(cholesky_ratio(A, expected.F, Uplo::Lower), threshold);
@@ -104,13 +104,13 @@ TEST(FlagsOfBands, GiveTheFactorOfTilesAndTheSameBitsAgain) {
   Random random;
   SCOPED_TRACE("TRIFACTOR_TEST_SEED=" + std::to_string(test_seed()));
   Queue q = test_queue();
-  const CholeskyOptions tiles{.tuning = "whole=0 persistent=2147483647 squares=2147483647"};
+  const CholeskyOptions tiles{.tuning = "whole=0 persistent=2147483647 macro_tiles=2147483647"};
   for (index_t n : {3600, 3601, 3608}) {  // all rows by the copy engine, none, all but the last
     const auto A = random_spd<double>(random, n);
     for (Uplo uplo : both_uplos) {
       const auto expected = factor_cholesky(q, uplo, A, tiles);
       for (const char* band : {"1", "5", "6"}) {
-        const CholeskyOptions bands{.tuning = std::string("whole=0 persistent=2147483647 squares=0 band=") + band};
+        const CholeskyOptions bands{.tuning = std::string("whole=0 persistent=2147483647 macro_tiles=0 band=") + band};
         const auto result = factor_cholesky(q, uplo, A, bands);
         ASSERT_EQ(result.path, "persistent");
         ASSERT_EQ(result.info, 0);

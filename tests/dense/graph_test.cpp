@@ -122,7 +122,7 @@ TYPED_TEST(Graph, UnalignedMatrixIsCopiedUnderCaptureOnlyIntoReservedMemory) {
     Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
     DeviceMatrix<T> A(q, good);
     DeviceArray<int> info(q, 1, garbage);
-    const std::string tuning = "whole=0 persistent=2147483647 squares=0 realign=";
+    const std::string tuning = "whole=0 persistent=2147483647 macro_tiles=0 realign=";
     const CholeskyOptions copied{.tuning = tuning + "0"}, in_place{.tuning = tuning + "2147483647"};
     q.reserve(cholesky_scratch(q, Uplo::Lower, A.view(), reserved ? copied : in_place));
     stream.begin();

@@ -13,10 +13,11 @@ class Held : public DeviceTest {
  protected:
   void SetUp() override {
     if (!on_cuda()) GTEST_SKIP() << "of the device";
-    if (HeldMultiprocessors::available() <= free_multiprocessors[0]) GTEST_SKIP() << "a device with few multiprocessors";
+    if (HeldMultiprocessors::available() <= free_multiprocessors[0])
+      GTEST_SKIP() << "a device with few multiprocessors";
   }
-  /// Calls run() while all multiprocessors but so many are held. It has run before: kernels are loaded, graphs are made, and
-  /// nothing is allocated.
+  /// Calls run() while all multiprocessors but so many are held. It has run before: kernels are loaded, graphs are
+  /// made, and nothing is allocated.
   template <class Run>
   void run_with(int free, Run run) {
     HeldMultiprocessors held(HeldMultiprocessors::available() - free);
@@ -74,7 +75,7 @@ TYPED_TEST_SUITE(Held, Scalars, ScalarNames);
 TYPED_TEST(Held, OneMatrixIsFactored) {
   for (Uplo uplo : both_uplos) {
     for (index_t n : {100, 500, 2000}) this->factor_one(n, uplo);
-    for (index_t n : {300, 1500}) this->factor_one(n, uplo, "whole=0 squares=0");
+    for (index_t n : {300, 1500}) this->factor_one(n, uplo, "whole=0 macro_tiles=0");
     if (std::is_same_v<TypeParam, double>) this->factor_one(6000, uplo);
   }
 }

@@ -108,8 +108,8 @@ class Cuda(TraceTest):
     def test_blocks_of_the_persistent_kernel_have_tracks(self):
         if not program.has_gpu():
             self.skipTest("no GPU")
-        for n, squares in [("1000", "squares=2000"), ("2000", "squares=100")]:
-            _, tracks = self.trace("--n", n, "--tuning", "whole=0 persistent=100000 " + squares, device="cuda")
+        for n, pieces in [("1000", "macro_tiles=2000"), ("2000", "macro_tiles=100")]:
+            _, tracks = self.trace("--n", n, "--tuning", "whole=0 persistent=100000 " + pieces, device="cuda")
             self.assertEqual(list(tracks)[:3], ["main lane", "chain", "worker 1"])
             (whole,) = tracks["main lane"]
             self.assertGreater(len(tracks["chain"]), 10)

@@ -1,5 +1,5 @@
-// The orders of the persistent kernel, walked ticket by ticket: every piece comes once. And simulated: with the chain and any
-// number of other blocks, one included, everything ends.
+// The orders of the persistent kernel, walked ticket by ticket: every piece comes once. And simulated: with the chain
+// and any number of other blocks, one included, everything ends.
 #include <tile/order.hpp>
 
 #include <gtest/gtest.h>
@@ -14,13 +14,14 @@ namespace trifactor::tile {
 namespace {
 
 struct Walk {
-  int tiles, squares;
-  std::vector<std::vector<bool>> drawn;  // squares
+  int tiles, macro_tiles;
+  std::vector<std::vector<bool>> drawn;  // macro tiles
   std::set<std::pair<int, int>> tile;
-  int diagonal = 0;  // the chain has what it needs for so many squares on the diagonal
+  int diagonal = 0;  // the chain has what it needs for so many macro tiles on the diagonal
 
-  explicit Walk(int tiles_) : tiles(tiles_), squares((tiles_ + 1) / 2), drawn(squares, std::vector<bool>(squares)) {}
-  /// Whether the chain can come to the end of square (J, J).
+  explicit Walk(int tiles_)
+      : tiles(tiles_), macro_tiles((tiles_ + 1) / 2), drawn(macro_tiles, std::vector<bool>(macro_tiles)) {}
+  /// Whether the chain can come to the end of macro tile (J, J).
   bool chain(int J) {
     const auto has = [&](int row, int col) { return row >= tiles || tile.count({row, col}) > 0; };
     for (int I = diagonal; I <= J; ++I, ++diagonal)
@@ -28,7 +29,7 @@ struct Walk {
         return false;
     return true;
   }
-  /// Whether columns of squares before J are solved, or will be by tickets that were drawn, in rows I and J.
+  /// Whether columns of macro tiles before J are solved, or will be by tickets that were drawn, in rows I and J.
   bool solved(int I, int J) {
     for (int k = 0; k < J; ++k)
       if (!drawn[I][k] || (I != J && !drawn[J][k])) return false;
@@ -39,13 +40,13 @@ struct Walk {
 void walk(int tiles, int band, int blocks) {
   SCOPED_TRACE(testing::Message() << "tiles " << tiles << ", band " << band << ", blocks " << blocks);
   Walk w(tiles);
-  SquareOrder order(tiles, band, blocks);
+  MacroTileOrder order(tiles, band, blocks);
   Piece p;
   int ticket = 1, turned = 0;
   for (; order.find(ticket, p); ++ticket) {
-    SCOPED_TRACE(testing::Message() << (p.square ? "square " : "tile ") << p.row << ' ' << p.col);
-    if (p.square) {
-      ASSERT_TRUE(0 <= p.col && p.col < p.row && p.row < w.squares);
+    SCOPED_TRACE(testing::Message() << (p.is_macro_tile ? "macro tile " : "tile ") << p.row << ' ' << p.col);
+    if (p.is_macro_tile) {
+      ASSERT_TRUE(0 <= p.col && p.col < p.row && p.row < w.macro_tiles);
       ASSERT_FALSE(w.drawn[p.row][p.col]);
       ASSERT_TRUE(w.solved(p.row, p.col) && w.chain(p.col));
       ASSERT_TRUE(0 <= p.period && p.period <= p.col && 0 <= p.start && p.start < max(1, p.period));
@@ -58,30 +59,35 @@ void walk(int tiles, int band, int blocks) {
       ASSERT_TRUE(w.solved(I, I));
     }
   }
-  ASSERT_TRUE(w.chain(w.squares - 1));  // nothing is missing on the diagonal,
-  for (int I = 0; I < w.squares; ++I)   // nor left of it
+  ASSERT_TRUE(w.chain(w.macro_tiles - 1));  // nothing is missing on the diagonal,
+  for (int I = 0; I < w.macro_tiles; ++I)   // nor left of it
     for (int J = 0; J < I; ++J) ASSERT_TRUE(w.drawn[I][J]);
   ASSERT_FALSE(order.find(ticket + 5, p));
   ASSERT_TRUE(band > 1 || turned == 0);
 }
 
-TEST(SquareOrder, DrawsEveryPieceOnceAndAfterWhatItWaitsFor) {
+TEST(MacroTileOrder, DrawsEveryPieceOnceAndAfterWhatItWaitsFor) {
   for (int band : {1, 2, 3, 4, 6, 8})
     for (int blocks : {1, 2, 20, 131})
       for (int tiles = 1; tiles < 150; tiles = tiles < 30 ? tiles + 1 : tiles * 7 / 5) walk(tiles, band, blocks);
 }
 
-/// A matrix whose pieces are worked on by a chain and some workers. Each takes a step whenever what it waits for is there; steps
-/// and waits are those of the kernel.
+/// A matrix whose pieces are worked on by a chain and some workers. Each takes a step whenever what it waits for is
+/// there; steps and waits are those of the kernel.
 struct Simulated {
   int tiles;
-  std::vector<int> final, sent_last, sent_diagonal;  // of each tile row: tiles from the left; quarters that went to the chain
-  std::vector<bool> factored;                        // of each column: all of its diagonal tile
-  int chain = 0;                                     // the diagonal tile that the chain is at
-  bool waits_before_publishing;                      // for the letters of the next row, which would be wrong
+  std::vector<int> final, sent_last,
+      sent_diagonal;             // of each tile row: tiles from the left; quarters that went to the chain
+  std::vector<bool> factored;    // of each column: all of its diagonal tile
+  int chain = 0;                 // the diagonal tile that the chain is at
+  bool waits_before_publishing;  // for the letters of the next row, which would be wrong
 
   explicit Simulated(int tiles_, bool waits_first = false)
-      : tiles(tiles_), final(tiles_ + 2), sent_last(tiles_ + 2), sent_diagonal(tiles_ + 2), factored(tiles_ + 2),
+      : tiles(tiles_),
+        final(tiles_ + 2),
+        sent_last(tiles_ + 2),
+        sent_diagonal(tiles_ + 2),
+        factored(tiles_ + 2),
         waits_before_publishing(waits_first) {}
 
   bool chain_ended() const { return chain == tiles; }
@@ -109,8 +115,8 @@ struct Simulated {
     ++final[i];
     return true;
   }
-  /// The next of the four waits of a square, of which `phase` are over.
-  bool step_square(const Piece& p, int& phase) {
+  /// The next of the four waits of a macro tile, of which `phase` are over.
+  bool step_macro_tile(const Piece& p, int& phase) {
     const int i = 2 * p.row, j = 2 * p.col;
     const bool near = p.row == p.col + 1;
     switch (phase) {
@@ -118,7 +124,8 @@ struct Simulated {
         const int least = min(min(final_in(i), final_in(i + 1)), min(final_in(j), final_in(j + 1)));
         return least >= j && ++phase;
       }
-      case 1: return factored[j] && ++phase;
+      case 1:
+        return factored[j] && ++phase;
       case 2:
         if (final[j + 1] < j + 1) return false;
         ++final[i], ++final[i + 1];
@@ -133,8 +140,8 @@ struct Simulated {
   }
 };
 
-/// Whether the chain and so many workers end. draw(ticket) gives a function that takes a step of its piece, says whether it did,
-/// and sets `done`; an empty one: there are no more tickets.
+/// Whether the chain and so many workers end. draw(ticket) gives a function that takes a step of its piece, says
+/// whether it did, and sets `done`; an empty one: there are no more tickets.
 using Work = std::function<bool(bool& done)>;
 bool ends(int workers, const std::function<bool()>& step_chain, const std::function<bool()>& chain_ended,
           const std::function<Work(int worker)>& draw) {
@@ -162,18 +169,18 @@ bool ends(int workers, const std::function<bool()>& step_chain, const std::funct
   return chain_ended();
 }
 
-bool squares_end(int tiles, int band, int grid, int workers, bool waits_first = false) {
+bool macro_tiles_end(int tiles, int band, int grid, int workers, bool waits_first = false) {
   Simulated s(tiles, waits_first);
-  std::vector<SquareOrder> order(workers, SquareOrder(tiles, band, grid - 1));
+  std::vector<MacroTileOrder> order(workers, MacroTileOrder(tiles, band, grid - 1));
   int ticket = 1;
   return ends(
       workers, [&] { return s.step_chain(); }, [&] { return s.chain_ended(); },
       [&](int w) -> Work {
         Piece p;
         if (!order[w].find(ticket++, p)) return {};
-        if (!p.square) return [&s, p](bool& done) { return done = s.step_tile(p.row, p.col, -1); };
+        if (!p.is_macro_tile) return [&s, p](bool& done) { return done = s.step_tile(p.row, p.col, -1); };
         return [&s, p, phase = 0](bool& done) mutable {
-          const bool did = s.step_square(p, phase);
+          const bool did = s.step_macro_tile(p, phase);
           done = phase == 4;
           return did;
         };
@@ -226,20 +233,20 @@ bool list_ends(const std::vector<int>& tiles, bool quarters, int together, int b
       });
 }
 
-TEST(SquareOrder, EndsHoweverFewBlocksRun) {
+TEST(MacroTileOrder, EndsHoweverFewBlocksRun) {
   for (int band : {1, 2, 4})
     for (int grid : {2, 20, 132})
       for (int tiles : {1, 2, 3, 4, 5, 8, 13, 40, 71, 94, 150})
         for (int workers : {1, 2, 3, 11, 71, 131}) {
           if (workers >= grid || (tiles > 100 && workers > 2)) continue;
-          ASSERT_TRUE(squares_end(tiles, band, grid, workers))
+          ASSERT_TRUE(macro_tiles_end(tiles, band, grid, workers))
               << "tiles " << tiles << ", band " << band << ", grid " << grid << ", workers " << workers;
         }
 }
 
-TEST(SquareOrder, ChainThatWaitsBeforeItPublishesHangs) {
-  EXPECT_FALSE(squares_end(94, 1, 132, 11, true));
-  EXPECT_TRUE(squares_end(94, 1, 132, 71, true));
+TEST(MacroTileOrder, ChainThatWaitsBeforeItPublishesHangs) {
+  EXPECT_FALSE(macro_tiles_end(94, 1, 132, 11, true));
+  EXPECT_TRUE(macro_tiles_end(94, 1, 132, 71, true));
 }
 
 TEST(TileOrder, DrawsEveryPieceOnce) {
@@ -251,7 +258,8 @@ TEST(TileOrder, DrawsEveryPieceOnce) {
       for (; order.find(ticket); ++ticket) {
         const TilePiece p = order.piece(ticket);
         ASSERT_TRUE(2 <= p.row && p.row < tiles && 0 <= p.col && p.col <= p.row && -1 <= p.quarter && p.quarter < 4);
-        ASSERT_TRUE(drawn[std::pair(p.row, p.col)].insert(p.quarter).second) << p.row << ' ' << p.col << ' ' << p.quarter;
+        ASSERT_TRUE(drawn[std::pair(p.row, p.col)].insert(p.quarter).second)
+            << p.row << ' ' << p.col << ' ' << p.quarter;
       }
       ASSERT_EQ(ticket, order.tickets());
       for (int i = 2; i < tiles; ++i)
@@ -278,8 +286,8 @@ TEST(GroupOrder, EndsWithOneBlockMoreThanChains) {
   EXPECT_FALSE(list_ends({9, 8, 7}, true, 2, 2));
 }
 
-TEST(SquareOrder, BandsThatAreManyPiecesBeginWhereOthersAre) {
-  SquareOrder order(320, 4, 131);
+TEST(MacroTileOrder, BandsThatAreManyPiecesBeginWhereOthersAre) {
+  MacroTileOrder order(320, 4, 131);
   Piece p;
   std::set<int> starts;
   for (int ticket = 1; order.find(ticket, p); ++ticket)

@@ -238,7 +238,7 @@ TEST(TuningOverrides, AWrongOneNamesTheWordTheRuleAndTheFields) {
                             "interleaved=-1", "looking=up", "looking=", "looking=1", "looking=Left", "block=8",
                             "NB=8"}) {
     const auto message = message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, wrong); });
-    expect_parts(message, {'"' + std::string(wrong) + '"', "persistent, squares, band, realign, interleaved, nb, leaf, tile, ib, separate, looking", "cholesky"});
+    expect_parts(message, {'"' + std::string(wrong) + '"', "persistent, macro_tiles, band, realign, interleaved, nb, leaf, tile, ib, separate, looking", "cholesky"});
   }
   expect_parts(message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, "leaf=4 nb=0"); }),
                {"\"nb=0\"", "nb must be a whole number from 1 to 2147483647, not \"0\""});

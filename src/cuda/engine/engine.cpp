@@ -39,7 +39,7 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   // Few large items are worked on several at a time, as far as there are flags. A matrix alone, and strided ones of
   // which each fills the device, have a kernel of their own.
   const index_t list_size = cholesky_list_size(A, tuning), limit = whole_device_limit<T>(A.rows, tuning);
-  const bool alone = !A.pointers && (A.count == 1 || A.rows >= tuning.squares);
+  const bool alone = !A.pointers && (A.count == 1 || A.rows >= tuning.macro_tiles);
   const bool large = multiprocessors_ > 1 && (list_size > 0 ? limit > 0 : !alone && A.count <= limit);
   const index_t max_sets = (flag_count - 256) / (1 + persistent_flag_count<T>(A.rows));
   const index_t sets = large ? min(index_t(8), max_sets) : 0;
@@ -61,7 +61,7 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
   }
   if (!alone || A.rows > tuning.persistent || persistent_flag_count<T>(A.rows) > flag_count) return false;
   const auto one_by_one = [this](Items<T> A, Array<int> info, const CholeskyTuning& tuning) {  // each fills the device
-    const int band = A.rows < tuning.squares ? 0 : int(min(tuning.band, A.rows));
+    const int band = A.rows < tuning.macro_tiles ? 0 : int(min(tuning.band, A.rows));
     for (index_t b = 0; b < A.count; ++b) {
       if (A.rows >= tuning.realign && cholesky_realigned(A.one(b), band, info.data + b)) continue;
       cholesky_persistent(A.one(b), band, true, info.data + b, 0);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cuda/device/pipeline.cuh>
-#include <cuda/single/tma_square.cuh>
+#include <cuda/single/tma_ring.cuh>
 #include <cuda/device/signals.cuh>
 #include <cuda/device/mma.cuh>
 #include <cuda/single/single.hpp>
@@ -29,6 +29,10 @@ template <class I>
 TF_HD constexpr I grid_flag_count(I tiles) {
   return 2 + 4 * (tiles + 1);
 }
+template <class I>
+TF_HD GridFlags grid_flags(int* ints, I tiles) {
+  return {ints, ints + 1, ints + 2, ints + 3 + tiles, ints + 4 + 2 * tiles};
+}
 
 template <class T>
 struct GridShape {
@@ -36,17 +40,17 @@ struct GridShape {
   static constexpr int blocks = edge / 16;              // a diagonal tile is factored in steps of 16 columns
   static constexpr int shares = edge / 8;               // a tile is solved in strips of 8 rows
   static constexpr int threads = 256, warps = threads / 32;
-  // Up to so many tile rows the chain's tiles are made in quarters: 0.286 against 0.293 ms at n = 2048 (float), but 0.53
-  // against 0.47 at 3000 (double), H200.
+  // Up to so many tile rows the chain's tiles are made in quarters: 0.286 against 0.293 ms at n = 2048 (float), but
+  // 0.53 against 0.47 at 3000 (double), H200.
   static constexpr int quarters = 32;
-  static constexpr int depth = 32;                      // columns that a stage of the left-looking products holds
+  static constexpr int depth = 32;  // columns that a stage of the left-looking products holds
   // Paddings let a warp read fragments without bank conflicts.
   static constexpr int pad = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 4 : 2;
-  template <bool down>
-  static constexpr int stage_pad = down ? pad : 4;
-  static constexpr int ld = edge + pad, square_ld = 2 * edge + pad, inverse_ld = 20;
+  template <bool column_major>
+  static constexpr int stage_pad = column_major ? pad : 4;
+  static constexpr int ld = edge + pad, macro_tile_ld = 2 * edge + pad, inverse_ld = 20;
   static constexpr int tile_size = edge * ld, inverses_size = blocks * 16 * inverse_ld;
-  static constexpr int shared_size = 2 * 2 * edge * (depth + 4) * 3;  // three stages of take_square
+  static constexpr int shared_size = 2 * 2 * edge * (depth + 4) * 3;  // three stages of take_macro_tile
   static constexpr std::size_t bytes = (shared_size + inverses_size) * sizeof(T);
 };
 
@@ -59,13 +63,15 @@ struct InverseShape {
   static constexpr int slow = tensor<T> ? Shape::ld : Shape::inverse_ld;  // from one row, or column, to the next
   static constexpr int next = tensor<T> ? 16 : 16 * Shape::inverse_ld;    // from one inverse to the next
   static_assert(16 * Shape::ld <= Shape::inverses_size);
-  __device__ static LeftOperand<Wide<T>> operand(const T* inverses, int b) { return {inverses + b * next, down, right}; }
+  __device__ static LeftOperand<Wide<T>> operand(const T* inverses, int b) {
+    return {inverses + b * next, down, right};
+  }
 };
 
 struct Nothing {};
 
-/// The matrix as the kernel sees it. `down`: columns are contiguous, not rows.
-template <class T, bool down>
+/// The matrix as the kernel sees it. `column_major`: columns are contiguous, else rows.
+template <class T, bool column_major>
 struct Grid {
   using Shape = GridShape<T>;
   static constexpr int edge = Shape::edge, ld = Shape::ld, depth = Shape::depth;
@@ -81,9 +87,9 @@ struct Grid {
   int* info;
   index_t first;  // column of the caller's matrix that is column 0 here
   Mark* marks;    // of the chain's steps, and then of tickets; null unless somebody records
-  int band;       // so many columns of squares are worked off together
-  bool boxes;     // there is a tensor map
-  std::conditional_t<boxed<T>, CUtensorMap, Nothing> map;
+  int band;       // so many columns of macro tiles are worked off together
+  bool uses_tma;  // there is a tensor map
+  std::conditional_t<has_tma<T>, CUtensorMap, Nothing> map;
 
   /// By one thread of the block.
   __device__ void mark_begin(int place, int block, int of_edge, int column) const {
@@ -93,18 +99,20 @@ struct Grid {
     if (marks) marks[place].end = global_time();
   }
   __device__ int tiles() const { return (n + edge - 1) / edge; }
-  __device__ T* at(int r, int c) const { return A + (down ? r + c * stride : c + r * stride); }
+  __device__ T* at(int r, int c) const { return A + (column_major ? r + c * stride : c + r * stride); }
 
   /// The part of one of `threads` threads in S := rows [row, row + rows) of columns [col, col + cols), zero outside the
   /// matrix, without waiting. In S the direction that is contiguous here is contiguous, with a pitch.
   template <int cols, int rows = edge, int threads = Shape::threads>
   __device__ void fetch(T* S, int pitch, int row, int col, int rank = int(threadIdx.x)) const {
-    if (aligned) fetch_by<cols, rows, 16 / int(sizeof(T)), threads>(S, pitch, row, col, rank);
-    else fetch_by<cols, rows, 1, threads>(S, pitch, row, col, rank);
+    if (aligned)
+      fetch_by<cols, rows, 16 / int(sizeof(T)), threads>(S, pitch, row, col, rank);
+    else
+      fetch_by<cols, rows, 1, threads>(S, pitch, row, col, rank);
   }
   /// The same for tile (i, j), which lies in S by columns.
   __device__ void fetch_tile(T* S, int i, int j) const {
-    if constexpr (down) {
+    if constexpr (column_major) {
       fetch<edge>(S, ld, i * edge, j * edge);
     } else {  // eight neighbours in a row to eight threads: few lines of memory, and few conflicts between banks
       constexpr int near = 8, rows = Shape::threads / near;
@@ -116,12 +124,14 @@ struct Grid {
 #pragma unroll
         for (int t = 0; t < edge; t += near) {
           const bool inside = i * edge + r < n && j * edge + c + t < n;
-          copy_async<sizeof(T)>(to + unsigned(t * ld * int(sizeof(T))), inside ? from + t : A, inside ? int(sizeof(T)) : 0);
+          copy_async<sizeof(T)>(to + unsigned(t * ld * int(sizeof(T))), inside ? from + t : A,
+                                inside ? int(sizeof(T)) : 0);
         }
     }
   }
   /// The last two tiles of row i go to the chain through places of their own, by columns whatever the triangle. A place
-  /// serves again two rows further down: whoever writes there knows of a tile that the chain made final after it had read.
+  /// serves again two rows further down: whoever writes there knows of a tile that the chain made final after it had
+  /// read.
   enum Letter { last, diagonal, letters };
   static constexpr int letter_size = edge * edge, messages_size = 2 * letters * letter_size;
   __device__ T* message(Letter letter, int i) const { return messages + (2 * letter + i % 2) * letter_size; }
@@ -142,8 +152,8 @@ struct Grid {
     __syncthreads();  // all has been written
     if (threadIdx.x == 0) add_release(sent(letter, i), quarters);
   }
-  /// The part of one of `threads` threads, whole warps, in S := the tile. Waits until it has been sent, but not for the copy.
-  /// False, and nothing is done, if it has not been sent when give_up() is true.
+  /// The part of one of `threads` threads, whole warps, in S := the tile. Waits until it has been sent, but not for the
+  /// copy. False, and nothing is done, if it has not been sent when give_up() is true.
   template <int threads, class GiveUp>
   __device__ bool receive(Letter letter, int i, T* S, int rank, GiveUp give_up) const {
     constexpr int width = 16 / int(sizeof(T));
@@ -158,8 +168,8 @@ struct Grid {
       copy_async<16>(shared_address(S + t / edge * ld + t % edge), from + t, 16);
     return true;
   }
-  /// Part b of diagonal tile k: the inverse of block (b, b), as it lies in shared memory, and the blocks below it, by columns;
-  /// 16 x 16 each and without padding, whatever the triangle.
+  /// Part b of diagonal tile k: the inverse of block (b, b), as it lies in shared memory, and the blocks below it, by
+  /// columns; 16 x 16 each and without padding, whatever the triangle.
   static constexpr int parts_size = Shape::blocks * (Shape::blocks + 1) / 2 * 256;
   __device__ static constexpr int part_size(int b) { return (Shape::blocks - b) * 256; }
   __device__ T* part(int k, int b) const {
@@ -186,51 +196,61 @@ struct Grid {
  private:
   template <int cols, int rows, int width, int threads>
   __device__ void fetch_by(T* S, int pitch, int row, int col, int rank) const {
-    constexpr int line = (down ? rows : cols) / width, step = threads / line, slow = down ? cols : rows;
+    constexpr int line = (column_major ? rows : cols) / width, step = threads / line, slow = column_major ? cols : rows;
     const int f = rank % line * width, s = rank / line;
-    const T* from = at(row + (down ? f : s), col + (down ? s : f));
+    const T* from = at(row + (column_major ? f : s), col + (column_major ? s : f));
     unsigned to = shared_address(S + f + s * pitch);
     const index_t next = step * stride;
     if (row + rows <= n && col + cols <= n) {
 #pragma unroll
       for (int t = 0; t < slow; t += step, from += next)
-        copy_async<width * int(sizeof(T))>(to + unsigned(t * pitch * int(sizeof(T))), from, width * int(sizeof(T)));
+        copy_async<width* int(sizeof(T))>(to + unsigned(t * pitch * int(sizeof(T))), from, width * int(sizeof(T)));
     } else {
-      const int fast_inside = min(width, max(0, n - (down ? row : col) - f));
+      const int fast_inside = min(width, max(0, n - (column_major ? row : col) - f));
       for (int t = 0; t < slow; t += step, from += next) {
-        const int inside = (down ? col : row) + s + t < n ? fast_inside : 0;
-        copy_async<width * int(sizeof(T))>(to + unsigned(t * pitch * int(sizeof(T))), inside > 0 ? from : A,
-                                           inside * int(sizeof(T)));
+        const int inside = (column_major ? col : row) + s + t < n ? fast_inside : 0;
+        copy_async<width* int(sizeof(T))>(to + unsigned(t * pitch * int(sizeof(T))), inside > 0 ? from : A,
+                                          inside * int(sizeof(T)));
       }
     }
   }
 };
 
-/// Blocks of so many rows and `depth` columns on their way to the stages of a product, `count` at a time: block t starts
-/// at row row_of(t) of the matrix and lies at place_of(t) of a stage. A chunk is asked for in pieces, which a product
-/// issues between its steps: all at once, they would hold up everyone.
-template <int count, int rows, class T, bool down, class RowOf, class PlaceOf>
+/// The next ticket.
+__device__ inline int draw(int* tickets) {
+  __shared__ int ticket;
+  if (threadIdx.x == 0) ticket = atomicAdd(tickets, 1);
+  __syncthreads();  // the ticket is drawn, and the last piece is done with shared memory
+  const int t = ticket;
+  __syncthreads();  // and read by all
+  return t;
+}
+
+/// Blocks of so many rows and `depth` columns on their way to the stages of a product, `count` at a time: block t
+/// starts at row row_of(t) of the matrix and lies at place_of(t) of a stage. A chunk is asked for in pieces, which a
+/// product issues between its steps: all at once, they would hold up everyone.
+template <int count, int rows, class T, bool column_major, class RowOf, class PlaceOf>
 struct BlockFetch {
   using Shape = GridShape<T>;
-  static constexpr int width = 16 / int(sizeof(T)), line = (down ? rows : Shape::depth) / width;
-  static constexpr int step = Shape::threads / line, each = (down ? Shape::depth : rows) / step;
+  static constexpr int width = 16 / int(sizeof(T)), line = (column_major ? rows : Shape::depth) / width;
+  static constexpr int step = Shape::threads / line, each = (column_major ? Shape::depth : rows) / step;
   static constexpr int pieces = count * each;
 
-  const Grid<T, down>& g;
+  const Grid<T, column_major>& g;
   int pitch;
   RowOf row_of;
   PlaceOf place_of;
   bool simple;  // aligned, inside the matrix, and between tensor-core products, which leave room for other instructions
   const T* from[count];
 
-  __device__ BlockFetch(std::integer_sequence<int, count, rows>, const Grid<T, down>& grid, int pitch_, RowOf from_row,
-                        PlaceOf places)
+  __device__ BlockFetch(std::integer_sequence<int, count, rows>, const Grid<T, column_major>& grid, int pitch_,
+                        RowOf from_row, PlaceOf places)
       : g(grid), pitch(pitch_), row_of(from_row), place_of(places), simple(tensor<T> && grid.aligned) {
     const int f = int(threadIdx.x) % line * width, s = int(threadIdx.x) / line;
 #pragma unroll
     for (int t = 0; t < count; ++t) {
       simple = simple && row_of(t) + rows <= g.n;
-      from[t] = g.at(row_of(t) + (down ? f : s), down ? s : f);
+      from[t] = g.at(row_of(t) + (column_major ? f : s), column_major ? s : f);
     }
   }
   /// Piece q of a chunk, whose own place in the stage starts at `to`.
@@ -239,7 +259,9 @@ struct BlockFetch {
     copy_async_if(wanted, to + unsigned((place_of(t) + part * step * pitch) * int(sizeof(T))),
                   from[t] + chunk_offset + part * (step * g.stride));
   }
-  __device__ static index_t chunk_step(const Grid<T, down>& g) { return down ? Shape::depth * g.stride : Shape::depth; }
+  __device__ static index_t chunk_step(const Grid<T, column_major>& g) {
+    return column_major ? Shape::depth * g.stride : Shape::depth;
+  }
   __device__ unsigned own_place(const T* stage) const {
     return shared_address(stage + int(threadIdx.x) % line * width + int(threadIdx.x) / line * pitch);
   }
@@ -251,13 +273,13 @@ struct BlockFetch {
 };
 
 /// Columns [col, col + 16) of 8 N rows go to global memory, from a fragment that holds them transposed. By one warp.
-template <class T, bool down, class S, int N>
-__device__ void store_fragment(const Grid<T, down>& g, const Fragment<S, N>& x, int row, int col) {
+template <class T, bool column_major, class S, int N>
+__device__ void store_fragment(const Grid<T, column_major>& g, const Fragment<S, N>& x, int row, int col) {
   using F = Fragment<S, N>;
   const int r0 = row + F::lane_col();
-  const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
+  const index_t rs = column_major ? 1 : g.stride, cs = column_major ? g.stride : 1;
   T* p = g.at(r0, col + F::lane_row());
-  if constexpr (tensor<T> && down && sizeof(T) == 8)  // two rows are 16 bytes
+  if constexpr (tensor<T> && column_major && sizeof(T) == 8)  // two rows are 16 bytes
     if (g.aligned && row + 8 * N <= g.n) {
 #pragma unroll
       for (int h = 0; h < 4; h += 2, p += 8 * cs)
@@ -274,37 +296,36 @@ __device__ void store_fragment(const Grid<T, down>& g, const Fragment<S, N>& x, 
       if (r0 + F::right(e) + 8 * s < g.n) q[8 * s * rs] = T(x.get(s, e));
   }
 }
-template <class T, bool down, class S, int N, int B>
-__device__ void store_strip(const Grid<T, down>& g, const Fragment<S, N> (&x)[B], int row, int col) {
+template <class T, bool column_major, class S, int N, int B>
+__device__ void store_strip(const Grid<T, column_major>& g, const Fragment<S, N> (&x)[B], int row, int col) {
 #pragma unroll
   for (int b = 0; b < B; ++b) store_fragment(g, x[b], row, col + 16 * b);
 }
 
-/// A product of tiles, or of parts of them, or of squares, which want throughput.
-template <class T, int M, bool down>
-using GridProduct = Product<T, M, down, std::conditional_t<M == 128, T, Wide<T>>>;
+/// A product of tiles, or of parts of them, or of macro tiles, which want throughput.
+template <class T, int M, bool column_major>
+using GridProduct = Product<T, M, column_major, std::conditional_t<M == 128, T, Wide<T>>>;
 
 /// The entries of a product at rows from `row` and columns from `col` on, from global memory.
-template <class T, bool down, int M>
-__device__ void load_product(const Grid<T, down>& g, GridProduct<T, M, down>& sum, int row, int col) {
+template <class T, bool column_major, int M>
+__device__ void load_product(const Grid<T, column_major>& g, GridProduct<T, M, column_major>& sum, int row, int col) {
   const int r0 = row + sum.first_row(), c0 = col + sum.first_col();
-  const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
+  const index_t rs = column_major ? 1 : g.stride, cs = column_major ? g.stride : 1;
   const T* p = g.at(r0, c0);
   if (row + M <= g.n && col + M <= g.n)
     sum.visit([&](int i, int e, int r, int c) { sum.set(i, e, p[r * rs + c * cs]); });
   else
-    sum.visit([&](int i, int e, int r, int c) {
-      sum.set(i, e, r0 + r < g.n && c0 + c < g.n ? p[r * rs + c * cs] : T(0));
-    });
+    sum.visit(
+        [&](int i, int e, int r, int c) { sum.set(i, e, r0 + r < g.n && c0 + c < g.n ? p[r * rs + c * cs] : T(0)); });
 }
 
-/// The same for a square of boxes, which lies left of the diagonal.
-template <bool down>
-__device__ void load_product(const Grid<double, down>& g, BoxProduct<down>& sum, int row, int col) {
+/// The same for a macro tile, which lies left of the diagonal.
+template <bool column_major>
+__device__ void load_product(const Grid<double, column_major>& g, TmaProduct<column_major>& sum, int row, int col) {
   const int r0 = row + sum.first_row(), c0 = col + sum.first_col();
-  const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
+  const index_t rs = column_major ? 1 : g.stride, cs = column_major ? g.stride : 1;
   const double* p = g.at(r0, c0);
-  if (row + BoxRing<down>::edge <= g.n)
+  if (row + TmaRing<column_major>::edge <= g.n)
     sum.visit([&](double& v, int r, int c) { v = p[r * rs + c * cs]; });
   else
     sum.visit([&](double& v, int r, int c) { v = r0 + r < g.n ? p[r * rs + c * cs] : 0.0; });

@@ -10,7 +10,7 @@ namespace trifactor::cuda {
 using namespace core;
 
 /// For traces: when a block of the persistent grid worked on what, by the device's clock in nanoseconds; begin is 0
-/// where nothing was noted. A step of the chain, or a piece, in either case square, with so many columns to its left.
+/// where nothing was noted. A step of the chain, or a piece of edge x edge entries, with `depth` columns to its left.
 /// Blocks have the number of their first ticket: that of the chain is 0.
 struct Mark {
   unsigned long long begin, end;
@@ -18,7 +18,7 @@ struct Mark {
 };
 
 // single/cholesky_grid.cuh: one matrix. Wants so many entries of scratch memory, so many flags, which must be zero and
-// are so again afterwards, and two multiprocessors. `band`: so many columns of squares of 2 x 2 tiles are worked off
+// are so again afterwards, and two multiprocessors. `band`: so many columns of macro tiles of 2 x 2 tiles are worked off
 // together; 0: in tiles. `resets`: info to 0, first. `marks` may be null.
 template <class T>
 index_t persistent_entry_count(index_t n);

@@ -18,15 +18,15 @@ struct FactorScratch {
   __device__ explicit FactorScratch(T* p) : unit(p) {}
   __device__ T* below() const { return unit + 16 * Shape::ld; }       // the rows below a panel, solved
   __device__ T* diagonal() const { return below() + below_size; }     // the diagonal block of the next panel
-  __device__ T* column(int c) const { return below() + c % 2 * 20; }  // for the careful form
+  __device__ T* column(int c) const { return below() + c % 2 * 20; }  // for the safe form
   static_assert(40 <= below_size);
   __device__ void fill() const {
     for (int t = int(threadIdx.x); t < 16 * Shape::ld; t += Shape::threads) unit[t] = T(t / Shape::ld == t % Shape::ld);
   }
 };
 
-/// y = 1 / sqrt(d) for a positive normal d, and what is left of a pivot, corner - |s|^2 / d, which does not wait for all
-/// digits of y.
+/// y = 1 / sqrt(d) for a positive normal d, and what is left of a pivot, corner - |s|^2 / d, which does not wait for
+/// all digits of y.
 template <class R>
 struct PivotRoot {
   R y, rough = R(0), rest = R(0);
@@ -52,17 +52,58 @@ struct PivotRoot {
 __device__ inline unsigned order_of(float d) { return __float_as_uint(d); }
 __device__ inline unsigned order_of(double d) { return unsigned(__double2hiint(d)); }
 
+/// After panel p of factor_block: the lane's row a less the products of the panel's columns, and the next diagonal
+/// block d.
+template <class T, int width>
+__device__ __forceinline__ void update_after_panel(T (&a)[16], T (&d)[width][width], int p, FactorScratch<T> scratch) {
+  using Scratch = FactorScratch<T>;
+  constexpr int V = Scratch::vector, pitch = Scratch::pitch;
+  using Vector = EntryVector<T, V>;
+  const int lane = int(threadIdx.x) % 32, row = lane % 16;
+  const bool own = lane < 16;
+  const auto send = [&](T* to, int first) {
+#pragma unroll
+    for (int c = 0; c < width; c += V) {
+      Vector v;
+#pragma unroll
+      for (int e = 0; e < V; ++e) v.v[e] = a[(first + c + e) % 16];
+      *reinterpret_cast<Vector*>(to + (row - p - width) * pitch + c) = v;
+    }
+  };
+  if (own && row >= p + width) send(scratch.below(), p);
+  __syncwarp();  // the rows below the panel are visible
+#pragma unroll
+  for (int q = p + width; q < 16; ++q)
+#pragma unroll
+    for (int c = 0; c < width; c += V) {
+      const Vector v = *reinterpret_cast<const Vector*>(scratch.below() + (q - p - width) * pitch + c);
+#pragma unroll
+      for (int e = 0; e < V; ++e) a[q] = minus_product(a[q], a[p + c + e], conj(v.v[e]));
+    }
+  if (own && row >= p + width && row < p + 2 * width) send(scratch.diagonal(), p + width);
+  __syncwarp();  // the next diagonal block is visible
+#pragma unroll
+  for (int q = 0; q < width; ++q)
+#pragma unroll
+    for (int c = 0; c <= q; c += V) {
+      const Vector v = *reinterpret_cast<const Vector*>(scratch.diagonal() + q * pitch + c);
+#pragma unroll
+      for (int e = 0; e < V; ++e) d[q][c + e] = v.v[e];
+    }
+}
+
 /// Factors the 16 x 16 block at D and its inverse by one warp. Lanes 0-15 hold a row of the block each; lanes 16-31
-/// hold the rows of the identity below it, which the same column operations turn into L^-H. Columns are taken in panels.
-/// Every lane factors the panel's diagonal block for itself, in registers, so that nothing is sent around within a panel
-/// and the time is that of one reciprocal root after the other. The strict upper triangle of the rows is carried along as
-/// garbage. Returns 0, or -1 where a pivot is not of a in_fast_range size, and D is as it was: something may have overflowed.
+/// hold the rows of the identity below it, which the same column operations turn into L^-H. Columns are taken in
+/// panels. Every lane factors the panel's diagonal block for itself, in registers, so that nothing is sent around
+/// within a panel and the time is that of one reciprocal root after the other. The strict upper triangle of the rows is
+/// carried along as garbage. Returns 0, or -1 where a pivot is outside [smallest, largest], and D is unchanged:
+/// something may have overflowed.
 template <class T>
 __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> scratch) {
   using Shape = GridShape<T>;
   using Scratch = FactorScratch<T>;
   using R = Real<T>;
-  constexpr int width = Scratch::width, V = Scratch::vector, pitch = Scratch::pitch;
+  constexpr int width = Scratch::width, V = Scratch::vector;
   using Vector = EntryVector<T, V>;
   const int lane = int(threadIdx.x) % 32, row = lane % 16;
   const bool own = lane < 16;
@@ -78,15 +119,15 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
     }
 #pragma unroll
   for (int c = 0; c < 16; ++c) a[c] = from[c * Shape::ld];
-  constexpr R least = sizeof(R) == 4 ? R(1e-30) : R(1e-100), most = sizeof(R) == 4 ? R(1e37) : R(1e100);
-  unsigned worst = 0;  // of the pivots, counted from the least that is allowed
+  constexpr R smallest = sizeof(R) == 4 ? R(1e-30) : R(1e-100), largest = sizeof(R) == 4 ? R(1e37) : R(1e100);
+  unsigned worst = 0;  // of the pivots, counted from the smallest that is allowed
 #pragma unroll
   for (int p = 0; p < 16; p += width) {
 #pragma unroll
     for (int c = 0; c < width; ++c) {
       const R pivot = real(d[c][c]);
       const PivotRoot<R> root(pivot);
-      worst = max(worst, order_of(pivot) - order_of(least));
+      worst = max(worst, order_of(pivot) - order_of(smallest));
       if (c + 1 < width) {
         T& corner = d[(c + 1) % width][(c + 1) % width];
         corner = T(root.next(real(corner), d[(c + 1) % width][c]));
@@ -101,39 +142,9 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
 #pragma unroll
       for (int q = c + 1; q < width; ++q) a[p + q] = minus_product(a[p + q], a[p + c], conj(d[q][c]));
     }
-    if (p + width < 16) {
-      const auto send = [&](T* to, int first) {
-#pragma unroll
-        for (int c = 0; c < width; c += V) {
-          Vector v;
-#pragma unroll
-          for (int e = 0; e < V; ++e) v.v[e] = a[(first + c + e) % 16];
-          *reinterpret_cast<Vector*>(to + (row - p - width) * pitch + c) = v;
-        }
-      };
-      if (own && row >= p + width) send(scratch.below(), p);
-      __syncwarp();  // the rows below the panel are visible
-#pragma unroll
-      for (int q = p + width; q < 16; ++q)
-#pragma unroll
-        for (int c = 0; c < width; c += V) {
-          const Vector v = *reinterpret_cast<const Vector*>(scratch.below() + (q - p - width) * pitch + c);
-#pragma unroll
-          for (int e = 0; e < V; ++e) a[q] = minus_product(a[q], a[p + c + e], conj(v.v[e]));
-        }
-      if (own && row >= p + width && row < p + 2 * width) send(scratch.diagonal(), p + width);
-      __syncwarp();  // the next diagonal block is visible
-#pragma unroll
-      for (int q = 0; q < width; ++q)
-#pragma unroll
-        for (int c = 0; c <= q; c += V) {
-          const Vector v = *reinterpret_cast<const Vector*>(scratch.diagonal() + q * pitch + c);
-#pragma unroll
-          for (int e = 0; e < V; ++e) d[q][c + e] = v.v[e];
-        }
-    }
+    if (p + width < 16) update_after_panel(a, d, p, scratch);
   }
-  if (worst > order_of(most) - order_of(least)) return -1;  // for all lanes alike
+  if (worst > order_of(largest) - order_of(smallest)) return -1;  // for all lanes alike
   T* to = own ? D + row : inverse + row * InverseShape<T>::right;
   const int step = tensor<T> || own ? Shape::ld : InverseShape<T>::down;
 #pragma unroll
@@ -141,10 +152,10 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
   return 0;
 }
 
-/// The same, whatever the pivots are. Returns the first failed column + 1, or 0; what follows it is then garbage. Apart, so
-/// that its registers are not held in the usual case.
+/// The same, whatever the pivots are. Returns the first failed column + 1, or 0; what follows it is then garbage.
+/// Apart, so that its registers are not held in the usual case.
 template <class T>
-__device__ __noinline__ int factor_block_carefully(T* D, T* inverse, FactorScratch<T> scratch) {
+__device__ __noinline__ int factor_block_safely(T* D, T* inverse, FactorScratch<T> scratch) {
   using Shape = GridShape<T>;
   using R = Real<T>;
   const int lane = int(threadIdx.x) % 32, row = lane % 16;
@@ -182,10 +193,10 @@ struct NegatedLeft {
   }
 };
 
-/// A block of 16 x 16 in the accumulators of one warp, which serve as the left operand of a next product as they are: for
-/// that, entry f of the two neighbours in a row that a lane holds lies in column place(2 (lane % 4) + f) of 8, and row
-/// place(lane / 4) of a right operand belongs to the lane. Any order serves that is the same for both; this one is free of
-/// bank conflicts. In shared memory blocks are parts of tiles.
+/// A block of 16 x 16 in the accumulators of one warp, which serve as the left operand of a next product as they are:
+/// for that, entry f of the two neighbours in a row that a lane holds lies in column place(2 (lane % 4) + f) of 8, and
+/// row place(lane / 4) of a right operand belongs to the lane. Any order serves that is the same for both; this one is
+/// free of bank conflicts. In shared memory blocks are parts of tiles.
 template <class T>
 struct Block16 {
   static constexpr int ld = GridShape<T>::ld;
@@ -290,17 +301,23 @@ struct UpdatedBlock {
   T* C;
   std::conditional_t<in_rows, Block16<T>, Fragment<T, 2>> c;
   __device__ explicit UpdatedBlock(T* C_) : C(C_) {
-    if constexpr (in_rows) c = Block16<T>(C);
-    else c.fill([&](int r, int k) { return C[k * ld + r]; });
+    if constexpr (in_rows)
+      c = Block16<T>(C);
+    else
+      c.fill([&](int r, int k) { return C[k * ld + r]; });
   }
   /// C -= A B^H, with A and B 16 columns wide.
   __device__ void subtract(const T* A, const T* B) {
-    if constexpr (in_rows) c.subtract(typename Block16<T>::Left(Block16<T>(A)), B);
-    else c.template subtract<16, false>(A, ld, B, ld);
+    if constexpr (in_rows)
+      c.subtract(typename Block16<T>::Left(Block16<T>(A)), B);
+    else
+      c.template subtract<16, false>(A, ld, B, ld);
   }
   __device__ void save() const {
-    if constexpr (in_rows) c.save(C);
-    else c.for_each([&](int r, int k, T v) { C[k * ld + r] = v; });
+    if constexpr (in_rows)
+      c.save(C);
+    else
+      c.for_each([&](int r, int k, T v) { C[k * ld + r] = v; });
   }
 };
 
@@ -355,35 +372,5 @@ struct Strip {
     for (int b = 0; b < Shape::blocks; ++b) solve(b, L, inverses);
   }
 };
-
-/// 16 rows of tile X = (k+1, k), by one warp: X := X L^-H as a Strip does, but in registers. What is solved goes to X in
-/// shared memory and to global memory, at rows from `row` and columns from `col` on.
-template <class T, bool down>
-__device__ __forceinline__ void solve_rows(const Grid<T, down>& g, T* X, const T* L, const T* inverses, int row, int col) {
-  using Block = Block16<T>;
-  constexpr int blocks = GridShape<T>::blocks, ld = GridShape<T>::ld;
-  Block x[blocks];  // the first is the next to be solved
-#pragma unroll
-  for (int b = 0; b < blocks; ++b) x[b] = Block(X + 16 * b * ld);
-  const index_t rs = down ? 1 : g.stride, cs = down ? g.stride : 1;
-  T* to[2] = {g.at(row + Block::row(), col + Block::col(0)), g.at(row + Block::row(), col + Block::col(1))};
-  const bool inside[2] = {row + Block::row() < g.n, row + Block::row() + 8 < g.n};
-  // More code would push out that of the factor.
-#pragma unroll 1
-  for (int b = 0; b < blocks; ++b) {
-    x[0].solve(inverses + b * InverseShape<T>::next);
-    x[0].save(X + 16 * b * ld);
-    const typename Block::Left left(x[0]);
-#pragma unroll
-    for (int e = 0; e < 8; ++e)
-      if (inside[e % 4 / 2]) to[e % 2][e / 4 * 8 * cs + e % 4 / 2 * 8 * rs] = T(x[0].c[e / 4].get(e % 4));
-    to[0] += 16 * cs, to[1] += 16 * cs;
-#pragma unroll
-    for (int j = 1; j < blocks; ++j) {
-      if (b + j < blocks) x[j].subtract(left, L + 16 * b * ld + 16 * (b + j));
-      x[j - 1] = x[j];
-    }
-  }
-}
 
 }  // namespace trifactor::cuda

@@ -1,6 +1,6 @@
-// Squares of 128 x 128 entries in double, C -= A B^T, with A and B on their way from global memory to the tensor cores: the
-// copy engine brings boxes of 128 rows and 16 columns by a tensor map into a ring of stages, each warp waits for what it reads
-// next and tells what it has read. Nobody computes addresses, and no barrier stops the block.
+// Products of 128 x 128 entries in double, C -= A B^T. The copy engine (TMA) loads boxes of 128 rows and 16 columns of
+// A and B by a tensor map into a ring of stages; each warp waits for the stage that it reads next and signals what it
+// has read. No thread computes addresses, and no barrier stops the block.
 #pragma once
 
 #include <cuda/device/pipeline.cuh>
@@ -12,7 +12,7 @@ namespace trifactor::cuda {
 
 /// Whether a Grid of these scalars can have a tensor map.
 template <class T>
-inline constexpr bool boxed = std::is_same_v<T, double>;
+inline constexpr bool has_tma = std::is_same_v<T, double>;
 
 #if TRIFACTOR_TENSOR
 /// Arrives, and announces so many bytes by the copy engine.
@@ -23,27 +23,27 @@ __device__ inline void barrier_expect(unsigned barrier, int bytes) {
 __device__ inline void fence_copy_engine() { asm volatile("fence.proxy.async;" ::: "memory"); }
 __device__ inline void copy_box(unsigned shared, const CUtensorMap* map, int x, int y, unsigned barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
-          shared),
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::
+          "r"(shared),
       "l"(map), "r"(x), "r"(y), "r"(barrier)
       : "memory");
 }
 __device__ inline void copy_box(unsigned shared, const CUtensorMap* map, int x, int y, int z, unsigned barrier) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
-          shared),
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
+      "[%5];" ::"r"(shared),
       "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
       : "memory");
 }
-/// c -= a b, 16 columns of a deep. Lane l holds a at rows l/4 and l/4 + 8 of columns l%4 + 4 h, and b at these rows of column
-/// l/4; volatile, since the order is chosen so that loads hide behind products.
+/// c -= a b, 16 columns of a deep. Lane l holds a at rows l/4 and l/4 + 8 of columns l%4 + 4 h, and b at these rows of
+/// column l/4; volatile, since the order is chosen so that loads hide behind products.
 __device__ inline void mma16(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, "
       "{%12, %13, %14, %15}, {%0, %1, %2, %3};"
       : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-      : "d"(-a[0]), "d"(-a[1]), "d"(-a[2]), "d"(-a[3]), "d"(-a[4]), "d"(-a[5]), "d"(-a[6]), "d"(-a[7]), "d"(b[0]), "d"(b[1]),
-        "d"(b[2]), "d"(b[3]));
+      : "d"(-a[0]), "d"(-a[1]), "d"(-a[2]), "d"(-a[3]), "d"(-a[4]), "d"(-a[5]), "d"(-a[6]), "d"(-a[7]), "d"(b[0]),
+        "d"(b[1]), "d"(b[2]), "d"(b[3]));
 }
 #else
 __device__ inline void barrier_expect(unsigned, int) {}
@@ -68,10 +68,11 @@ __device__ inline void load_shared(double& x, double& y, unsigned p) {
   asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(x), "=d"(y) : "r"(p));
 }
 
-/// A ring of stages. A stage holds 128 rows and 16 columns of two strips. `down`: the matrix lies by columns.
-template <bool down>
-struct BoxRing {
-  static constexpr int edge = 128, depth = 16, stages = 6, ahead = 4;  // so many chunks are asked for before they are used
+/// A ring of stages. A stage holds 128 rows and 16 columns of two strips. `column_major`: of the matrix.
+template <bool column_major>
+struct TmaRing {
+  static constexpr int edge = 128, depth = 16, stages = 6,
+                       ahead = 4;  // so many chunks are asked for before they are used
   static constexpr int strip = edge * depth * 8, stage = 2 * strip, group = 16 * depth * 8;  // bytes; group: of 16 rows
   static constexpr int bytes = stages * stage, barriers = 2 * stages;
   static constexpr int warps = 8;
@@ -79,7 +80,7 @@ struct BoxRing {
   unsigned first, full, empty;  // shared memory: the stages, aligned to 1024 bytes, and their barriers
   unsigned used = 0;            // chunks since the start
 
-  __device__ BoxRing(const void* stages_, const void* barriers_) {
+  __device__ TmaRing(const void* stages_, const void* barriers_) {
     // As values that the compiler does not know: it would find them out again and again.
     asm volatile("mov.u32 %0, %1;" : "=r"(first) : "r"(shared_address(stages_)));
     asm volatile("mov.u32 %0, %1;" : "=r"(full) : "r"(shared_address(barriers_)));
@@ -88,14 +89,14 @@ struct BoxRing {
       for (int s = 0; s < stages; ++s) barrier_init(full + 8 * s, 1), barrier_init(empty + 8 * s, warps);
     fence_copy_engine();
   }
-  /// Columns [col, col + depth) of the rows from `row` and from `other` on become chunk `chunk` of those after `used`. By one
-  /// thread.
+  /// Columns [col, col + depth) of the rows from `row` and from `other` on become chunk `chunk` of those after `used`.
+  /// By one thread.
   __device__ void ask(const CUtensorMap* map, int row, int other, int col, int chunk) const {
     const unsigned number = used + chunk, turn = number / stages, s = number - turn * stages;
     if (turn > 0) barrier_wait(empty + 8 * s, (turn - 1) % 2);
     const unsigned to = first + s * stage, barrier = full + 8 * s;
     barrier_expect(barrier, stage);
-    if constexpr (down) {
+    if constexpr (column_major) {
       copy_box(to, map, 0, col, row / 16, barrier);
       copy_box(to + strip, map, 0, col, other / 16, barrier);
     } else {
@@ -105,25 +106,26 @@ struct BoxRing {
   }
 };
 
-/// A square C in the registers of 256 threads: a warp holds 64 x 32 of it, in 4 x 4 fragments of 16 x 8.
-/// In a stage, 16 bytes are at their place XOR the number of their 128 bytes, modulo 8: the copy engine's swizzle. Which rows
-/// and columns a lane takes is chosen such that no two in a group read the same bank.
-template <bool down>
-struct BoxProduct {
-  using Ring = BoxRing<down>;
+/// C, 128 x 128, in the registers of 256 threads: a warp holds 64 x 32 of it, in 4 x 4 fragments of 16 x 8.
+/// In a stage, 16 bytes are at their place XOR the number of their 128 bytes, modulo 8: the copy engine's swizzle.
+/// Which rows and columns a lane takes is chosen such that no two in a group read the same bank.
+template <bool column_major>
+struct TmaProduct {
+  using Ring = TmaRing<column_major>;
   double c[4][4][4];
 
   /// Row g of 8 of a fragment whose operands lie by rows.
   __device__ static constexpr int spread(int g) { return g % 4 * 2 + g / 4; }
   __device__ static int first_row() {
     const int thread = this_thread(), g = thread % 32 / 4, warp = thread / 32;
-    return warp % 2 * 64 + (down ? 2 * g : spread(g));
+    return warp % 2 * 64 + (column_major ? 2 * g : spread(g));
   }
   __device__ static int first_col() {
     const int thread = this_thread(), t = thread % 4, warp = thread / 32;
-    return warp / 2 * 32 + (down ? 2 * t : spread(2 * t));
+    return warp / 2 * 32 + (column_major ? 2 * t : spread(2 * t));
   }
-  /// f(value, rows from the first, columns from the first) for every entry of this thread; two neighbours in a column in turn.
+  /// f(value, rows from the first, columns from the first) for every entry of this thread; two neighbours in a column
+  /// in turn.
   template <class F>
   __device__ void visit(F f) {
 #pragma unroll
@@ -133,11 +135,12 @@ struct BoxProduct {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
 #pragma unroll
-          for (int s = 0; s < 2; ++s) f(c[i][j][2 * s + e], 16 * i + s * (down ? 1 : 8), 8 * j + e * (down ? 1 : 2));
+          for (int s = 0; s < 2; ++s)
+            f(c[i][j][2 * s + e], 16 * i + s * (column_major ? 1 : 8), 8 * j + e * (column_major ? 1 : 2));
   }
 
-  /// this -= A B^T, of `chunks` chunks. ask(n, all), by the first lane of each warp, asks for those of its chunks that come
-  /// before n, or for fewer unless `all`.
+  /// this -= A B^T, of `chunks` chunks. ask(n, all), by the first lane of each warp, asks for those of its chunks that
+  /// come before n, or for fewer unless `all`.
   template <class Ask>
   __device__ __forceinline__ void subtract(Ring& in_memory, int chunks, Ask ask) {
     const Ring ring = in_memory;  // in registers: 0.947 of the tensor cores in place of 0.917
@@ -145,10 +148,10 @@ struct BoxProduct {
     const int thread = this_thread(), lane = thread % 32, warp = thread / 32, t = lane % 4, g = lane / 4;
     const unsigned rows = warp % 2 * 4 * group, cols = Ring::strip + warp / 2 * 2 * group;
     // By columns: column 2 t + s, of 16 rows. By rows: row spread(g), columns t + 4 h.
-    unsigned a[down ? 2 : 4], b[4];
+    unsigned a[column_major ? 2 : 4], b[4];
 #pragma unroll
     for (int h = 0; h < 4; ++h) {
-      if constexpr (down) {
+      if constexpr (column_major) {
         const int col = 2 * t + h % 2;
         if (h < 2) a[h] = rows + unsigned(col * 128 + (g ^ col) * 16);
         b[h] = cols + unsigned(col * 128 + ((g / 2 + h / 2 * 4) ^ col) * 16 + g % 2 * 8);
@@ -162,7 +165,7 @@ struct BoxProduct {
 #pragma unroll
       for (int h = 0; h < 4; ++h) {
         double(&to)[8] = x[i % 2];
-        if constexpr (down) {
+        if constexpr (column_major) {
           load_shared(to[2 * h], to[2 * h + 1], S + a[h % 2] + unsigned(i * group + h / 2 * 1024));
         } else {
           to[2 * h] = load_shared(S + a[h] + unsigned(i * group));
@@ -173,8 +176,8 @@ struct BoxProduct {
     const auto right = [&](unsigned S, int j) {
 #pragma unroll
       for (int h = 0; h < 4; ++h)
-        y[j][h] = down ? load_shared(S + b[j % 2 * 2 + h % 2] + unsigned(j / 2 * group + h / 2 * 1024))
-                       : load_shared(S + b[h] + unsigned(j * 1024));
+        y[j][h] = column_major ? load_shared(S + b[j % 2 * 2 + h % 2] + unsigned(j / 2 * group + h / 2 * 1024))
+                               : load_shared(S + b[h] + unsigned(j * 1024));
     };
     const auto multiply = [&](int i, int j) { mma16(c[i][j], x[i % 2], y[j]); };
     unsigned s = ring.used % Ring::stages, parity = ring.used / Ring::stages % 2;

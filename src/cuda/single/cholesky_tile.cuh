@@ -1,0 +1,196 @@
+// What a block does for a ticket that is a tile, or a quarter of one, see cholesky_grid.cuh.
+#pragma once
+
+#include <cuda/single/tile_work.cuh>
+#include <tile/order.hpp>
+
+namespace trifactor::cuda {
+
+using tile::TileOrder, tile::TilePiece;
+
+/// The left-looking part of a piece: columns [0, chunks * depth) pass through `stages` buffers of `size` entries each.
+/// use(buffer, beside) multiplies and calls beside(step) `steps` times meanwhile. row_of(lane) names the tile rows that
+/// are fetched: the columns of a chunk must be final in all of them.
+template <int stages, int steps, class Fetch, class T, class Use, class RowOf>
+__device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int size, Use use, RowOf row_of) {
+  using Shape = GridShape<T>;
+  constexpr int pieces = Fetch::pieces;
+  __shared__ int seen[2];  // by warp 0; two places, so that all have read one before it is written again
+  const int rank = int(threadIdx.x);
+  int looks = 0, ready = 0, fetched = 0;  // ready: so many tiles from the left are final in every row
+  const int* of_lane = fetch.g.flags.final + row_of(rank % 32);
+  const auto look = [&](int wanted) {
+    if (rank < 32) {
+      const int least = wait_for_all(of_lane, wanted * Shape::shares) / Shape::shares;
+      if (rank == 0) seen[looks % 2] = least;
+    }
+    __syncthreads();  // warp 0 has looked
+    ready = seen[looks++ % 2];
+  };
+  const auto tile_of = [](int chunk) { return chunk * Shape::depth / Shape::edge; };
+  const auto buffer = [&](int chunk) { return shared + chunk % stages * size; };
+  for (int c = 0; c < chunks; ++c) {
+    if (fetched == c && tile_of(c) >= ready) look(tile_of(c) + 1);
+    const bool dry = fetched == c;  // nothing is on its way: all that is there is asked for
+    while (dry && fetched < chunks && fetched < c + stages - 1 && tile_of(fetched) < ready)
+      fetch.all(buffer(fetched), fetched), copy_commit(), ++fetched;
+    copy_wait(fetched - 1 - c);
+    __syncthreads();  // chunk c is there, and everyone is done with the one before
+    const bool wanted = fetched < chunks && fetched < c + stages, there = wanted && tile_of(fetched) < ready;
+    if (there && !fetch.simple) fetch.all(buffer(fetched), fetched);
+    const bool in_pieces = there && fetch.simple;
+    const unsigned to = fetch.own_place(buffer(fetched));
+    const index_t offset = fetched * Fetch::chunk_step(fetch.g);
+    use(buffer(c), [&](int step) {
+      if constexpr (tensor<T>)
+#pragma unroll
+        for (int q = step * pieces / steps; q < (step + 1) * pieces / steps; ++q) fetch.piece(in_pieces, q, to, offset);
+    });
+    if (there)
+      copy_commit(), ++fetched;
+    else if (wanted)
+      look(0);  // without waiting
+  }
+  __syncthreads();  // the buffers are free
+}
+
+/// The last tile to the left of those whose products are subtracted from `sum`: (i, last) and (j, last), or so many
+/// rows of them from i_row and j_row on. Much waits for this one, so that all of it is fetched at once.
+template <class T, bool column_major, int M>
+__device__ __forceinline__ void subtract_last(const Grid<T, column_major>& g, GridProduct<T, M, column_major>& sum,
+                                              int i_row, int j_row, int last, T* shared) {
+  using Shape = GridShape<T>;
+  constexpr int edge = Shape::edge, depth = Shape::depth;
+  using Stage = Layout<column_major, (column_major ? M : edge) + Shape::template stage_pad<column_major>>;
+  constexpr int block = Stage::pitch * (column_major ? edge : M);
+  static_assert(2 * block <= Shape::shared_size);
+  const int rank = int(threadIdx.x);
+  if (rank < 32) wait_for_all(g.flags.final + (rank == 0 ? i_row : j_row) / edge, (last + 1) * Shape::shares);
+  __syncthreads();  // it is final
+  T *A = shared, *B = A + block;
+  g.template fetch<edge, M>(A, Stage::pitch, i_row, last * edge);
+  g.template fetch<edge, M>(B, Stage::pitch, j_row, last * edge);
+  copy_commit();
+  const auto nothing = [](int) {};
+  if constexpr (M < edge) {
+    GridProduct<T, M, column_major> other;  // two sums do not wait for each other
+    other.clear();
+    copy_wait<0>();
+    __syncthreads();  // and here
+    sum.template subtract<edge / 2>(A, B, Stage{}, nothing);
+    other.template subtract<edge / 2>(A + Stage::at(0, edge / 2), B + Stage::at(0, edge / 2), Stage{}, nothing);
+    sum.add(other);
+  } else {
+    copy_wait<0>();
+    __syncthreads();  // and here
+#pragma unroll 1
+    for (int c = 0; c < edge; c += depth)
+      sum.template subtract<depth>(A + Stage::at(0, c), B + Stage::at(0, c), Stage{}, nothing);
+    __syncthreads();  // everyone is done with it
+  }
+}
+
+/// Tile (i, j). The two that the chain takes over, (i, i-1) and (i, i), are sent to it as they are before the solve,
+/// and the latter before the update with the former; any other is solved and becomes final. `at_once`: a tile has more
+/// time than the next one, so that the last tile to its left is fetched at once.
+template <class T, bool column_major>
+__device__ __forceinline__ void take_tile(const Grid<T, column_major>& g, int i, int j, bool at_once, T* shared,
+                                          T* inverses) {
+  using Shape = GridShape<T>;
+  using G = Grid<T, column_major>;
+  constexpr int edge = Shape::edge, depth = Shape::depth;
+  using Stage = Layout<column_major, (column_major ? edge : depth) + Shape::template stage_pad<column_major>>;
+  constexpr int block = Stage::pitch * (column_major ? depth : edge), stages = 6;
+  static_assert(stages * 2 * block <= Shape::shared_size);
+  const int rank = int(threadIdx.x), warp = rank / 32,
+            tiles = i == j ? j - 1 : j;  // to the left that are subtracted here
+  const int last = at_once && tiles > 0 ? 1 : 0;
+  GridProduct<T, edge, column_major> sum;
+  load_product<T, column_major, edge>(g, sum, i * edge, j * edge);
+  const BlockFetch fetch(
+      std::integer_sequence<int, 2, edge>{}, g, Stage::pitch, [&](int t) { return (t == 0 ? i : j) * edge; },
+      [&](int t) { return t * block; });
+  stream_columns<stages, depth / 4>(
+      fetch, (tiles - last) * edge / depth, shared, 2 * block,
+      [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
+      [&](int lane) { return lane == 0 ? i : j; });
+  if constexpr (!is_complex<T>)
+    if (last > 0) subtract_last<T, column_major, edge>(g, sum, i * edge, j * edge, tiles - 1, shared);
+  if (j >= i - 1) {
+    const auto letter = i == j ? G::diagonal : G::last;
+    if constexpr (tensor<T> && decltype(sum)::paired)
+      sum.for_each_pair([&](int r, int c, T v, T below) { g.send(letter, i, r, c, v, below); });
+    else
+      sum.for_each([&](int r, int c, T v) { g.send(letter, i, r, c, v); });
+    g.send_off(letter, i, 4);
+    return;
+  }
+  T *X = shared, *L = X + Shape::tile_size;
+  sum.for_each([&](int r, int c, T v) { X[c * Shape::ld + r] = v; });
+  __syncthreads();  // X is complete
+  Strip<T, 1> strip(X + 8 * warp % edge, Shape::ld);
+  __shared__ int seen;
+  int there = 0;  // parts of the diagonal tile
+#pragma unroll
+  for (int b = 0; b < Shape::blocks; ++b) {  // at the heels of the chain
+    if (b >= there) {
+      if (rank == 0) seen = wait_for(g.flags.factored + j, b + 1);
+      __syncthreads();  // more parts are final
+      there = seen;
+#pragma unroll 1
+      for (int p = b; p < there; ++p) g.fetch_part(L, inverses, j, p);
+      copy_commit();
+      copy_wait<0>();
+      __syncthreads();  // they are here
+    }
+    if (warp >= Shape::shares) continue;
+    strip.solve(b, L, inverses);
+    store_fragment(g, strip.x[b], i * edge + 8 * warp, j * edge + 16 * b);
+  }
+  __syncthreads();  // it is solved
+  if (rank == 0) add_release(g.flags.final + i, Shape::shares);
+}
+
+/// Quarter q of tile (i, j), one of the two that the chain takes over: four blocks send it in a third of the time.
+template <class T, bool column_major>
+__device__ __forceinline__ void take_quarter(const Grid<T, column_major>& g, int i, int j, int q, T* shared) {
+  using Shape = GridShape<T>;
+  using G = Grid<T, column_major>;
+  constexpr int edge = Shape::edge, depth = Shape::depth, half = edge / 2;
+  using Stage = Layout<column_major, (column_major ? half : depth) + Shape::template stage_pad<column_major>>;
+  constexpr int block = Stage::pitch * (column_major ? depth : half), stages = 6;
+  static_assert(stages * 2 * block <= Shape::shared_size);
+  const int row = q % 2 * half, col = q / 2 * half, last = (i == j ? j - 1 : j) - 1;
+  GridProduct<T, half, column_major> sum;
+  load_product<T, column_major, half>(g, sum, i * edge + row, j * edge + col);
+  const BlockFetch fetch(
+      std::integer_sequence<int, 2, half>{}, g, Stage::pitch,
+      [&](int t) { return t == 0 ? i * edge + row : j * edge + col; }, [&](int t) { return t * block; });
+  stream_columns<stages, depth / 4>(
+      fetch, last * edge / depth, shared, 2 * block,
+      [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
+      [&](int lane) { return lane == 0 ? i : j; });
+  subtract_last<T, column_major, half>(g, sum, i * edge + row, j * edge + col, last, shared);
+  const auto letter = i == j ? G::diagonal : G::last;
+  sum.for_each([&](int r, int c, T v) { g.send(letter, i, row + r, col + c, v); });
+  g.send_off(letter, i, 1);
+}
+
+template <class T>
+__device__ TileOrder tile_order(int tiles) {
+  return {tiles, !is_complex<T> && tiles <= GridShape<T>::quarters};
+}
+
+/// The piece of a ticket that `order` has found.
+template <class T, bool column_major>
+__device__ __forceinline__ void take_found(const Grid<T, column_major>& g, const TileOrder& order, int t, T* shared,
+                                           T* inverses) {
+  const TilePiece piece = order.piece(t);
+  if (piece.quarter >= 0) {
+    if constexpr (!is_complex<T>) take_quarter(g, piece.row, piece.col, piece.quarter, shared);
+  } else {
+    take_tile(g, piece.row, piece.col, order.quarters, shared, inverses);
+  }
+}
+
+}  // namespace trifactor::cuda
