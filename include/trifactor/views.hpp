@@ -32,11 +32,8 @@ struct ArrayView {
   ArrayView(T* pointer) : data(pointer) {}
   template <detail::ArrayOf<T> A>
   ArrayView(A&& array) : data(array.data()), size(index_t(array.size())) {}
-  operator ArrayView<const T>() const requires(!std::is_const_v<T>) {
-    ArrayView<const T> same(data);
-    same.size = size;
-    return same;
-  }
+  template <class U> requires(!std::is_const_v<U> && std::same_as<const U, T>)
+  ArrayView(const ArrayView<U>& other) : data(other.data), size(other.size) {}
 };
 
 /// One matrix: entry (i, j) at data[i + j * ld].
