@@ -5,42 +5,35 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 using namespace trifactor;
 
 int main() {
   const index_t n = 12, count = 1000;
-  Queue host = Queue::host();
   Queue q = devices().size() > 1 ? Queue::cuda() : Queue::host();
 
   // On the host: item k is n x n with k + n on its diagonal and 1 elsewhere; its right-hand side is A times ones.
-  Buffer<double> A(host, n * n * count), X(host, n * count);
+  std::vector<double> A(n * n * count), B(n * count);
   for (index_t k = 0; k < count; ++k)
     for (index_t j = 0; j < n; ++j) {
       for (index_t i = 0; i < n; ++i) A[k * n * n + j * n + i] = i == j ? double(k + n) : 1.0;
-      X[k * n + j] = double(k + n) + double(n - 1);
+      B[k * n + j] = double(k + n) + double(n - 1);
     }
 
-  Buffer<double> device_A(q, A.size()), device_X(q, X.size());
-  Buffer<int> device_info(q, count);
-  copy(host, A.data(), q, device_A.data(), A.size());
-  copy(host, X.data(), q, device_X.data(), X.size());
-
-  const StridedBatch<double> matrices{device_A.data(), n, n, n, n * n, count};
-  const StridedBatch<double> right_sides{device_X.data(), n, 1, n, n, count};
+  Buffer<double> factors(q, A), solutions(q, B);   // copies in the queue's memory
+  Buffer<int> info(q, count);
+  const auto matrices = strided(factors, n, n, {.count = count});
+  const auto right_sides = strided(solutions, n, 1, {.count = count});
   q.reserve(std::max(cholesky_scratch(q, Uplo::Lower, matrices),
                      cholesky_solve_scratch(q, Uplo::Lower, matrices, right_sides)));
-  cholesky(q, Uplo::Lower, matrices, device_info.data());
-  cholesky_solve(q, Uplo::Lower, matrices, right_sides, device_info.data());   // skips items that failed
-
-  Buffer<int> info(host, count);
-  copy(q, device_info.data(), host, info.data(), count);   // waits for the queue
-  copy(q, device_X.data(), host, X.data(), X.size());
+  cholesky(q, Uplo::Lower, matrices, info);
+  cholesky_solve(q, Uplo::Lower, matrices, right_sides, info);   // skips items that failed
 
   double error = 0;
   index_t failed = 0;
-  for (index_t k = 0; k < count; ++k) failed += info[k] != 0;
-  for (index_t i = 0; i < n * count; ++i) error = std::max(error, std::abs(X[i] - 1));
+  for (const int k : info.to_host()) failed += k != 0;   // waits for the queue
+  for (const double x : solutions.to_host()) error = std::max(error, std::abs(x - 1));
   std::printf("%d systems of order %d on %s: %d failed, largest error %.1e\n", int(count), int(n),
               q.is_cuda() ? "the GPU" : "the host", int(failed), error);
   return failed == 0 && error < 1e-12 ? 0 : 1;

@@ -17,7 +17,7 @@ int main() {
   }
   const std::vector<double> b(n, 1.0);
 
-  const auto L = trifactor::cholesky(A);
+  const auto L = trifactor::cholesky(A, {.uplo = trifactor::Uplo::Upper});   // reads the upper triangle
   const std::vector<double> x = L.solve(b);
   const std::vector<double> y = trifactor::lu(B).solve(b);
 

@@ -205,10 +205,10 @@ void measure_row(const BenchOptions& o, Row& row, const Contender& ours, const C
   row.peer_joules = measured[1].joules, row.peer_energy_seconds = measured[1].energy_seconds;
 }
 
-void require_success(Queue& queue, Queue& host, const std::string& what, const Buffer<int>& info) {
-  const OnHost<int> on_host(queue, host, info.data(), info.size());
-  for (index_t i = 0; i < info.size(); ++i)
-    if (const int code = on_host.data()[i]; code != 0)
+void require_success(const std::string& what, const Buffer<int>& info) {
+  const std::vector<int> on_host = info.to_host();
+  for (std::size_t i = 0; i < on_host.size(); ++i)
+    if (const int code = on_host[i]; code != 0)
       throw MatrixError(
           fmt::format("{} failed{} with info = {}", what, info.size() > 1 ? fmt::format(" at item {}", i) : "", code));
 }

@@ -137,7 +137,7 @@ void require_copies(double matrices, index_t n) {
 }
 
 /// Throws when the factorization of a matrix that has one reported otherwise; info is the queue's.
-void require_success(Queue&, Queue& host, const std::string& what, const Buffer<int>& info);
+void require_success(const std::string& what, const Buffer<int>& info);
 
 template <Scalar T>
 MatrixView<T> square(T* data, index_t n, index_t pad = 0) {
@@ -163,11 +163,10 @@ std::unique_ptr<Peer<T>> make_peer(Bench& bench) {
 template <class T>
 class Operands {
  public:
-  Operands(Queue& queue, Queue& host, const T* values, index_t size)
+  Operands(Queue& queue, const T* values, index_t size)
       : queue_(queue), size_(size), pristine_(values), buffers_{Buffer<T>(queue, size), Buffer<T>(queue, size)} {
     if (!queue.is_cuda()) return;  // the caller's copy serves
-    on_device_ = Buffer<T>(queue, size);
-    trifactor::copy(host, values, queue, on_device_.data(), size);
+    on_device_ = Buffer<T>(queue, std::span(values, std::size_t(size)));
     pristine_ = on_device_.data();
   }
   /// The same from values that are in the queue's memory already.
@@ -197,12 +196,11 @@ class Operands {
 /// Where the items of both buffers of some operands begin, `size` entries each, in the queue's memory.
 template <class T>
 struct Starts {
-  Starts(Queue& queue, Queue& host, const Operands<T>& operands, index_t size, index_t count) {
+  Starts(Queue& queue, const Operands<T>& operands, index_t size, index_t count) {
     std::vector<T*> items(static_cast<std::size_t>(count));
     for (int k = 0; k < 2; ++k) {
       for (index_t i = 0; i < count; ++i) items[std::size_t(i)] = operands.buffer(k) + i * size;
-      pointers[k] = Buffer<T*>(queue, count);
-      trifactor::copy(host, static_cast<T* const*>(items.data()), queue, pointers[k].data(), count);
+      pointers[k] = Buffer<T*>(queue, items);
     }
   }
   Buffer<T*> pointers[2];

@@ -51,19 +51,17 @@ struct Items {
 template <Scalar T>
 class BatchOperands {
  public:
-  BatchOperands(Queue& queue, Queue& host, const Items<T>& items)
-      : operands(queue, host, items.values.data(), items.total),
+  BatchOperands(Queue& queue, const Items<T>& items)
+      : operands(queue, items.values.data(), items.total),
         queue_(queue),
         count_(index_t(items.sizes.size())),
         largest_(items.sizes.empty() ? 0 : *std::max_element(items.sizes.begin(), items.sizes.end())),
         info_(queue, count_),
-        sizes_(queue, count_) {
-    trifactor::copy(host, items.sizes.data(), queue, sizes_.data(), count_);
+        sizes_(queue, items.sizes) {
     std::vector<T*> starts(items.sizes.size());
     for (int k = 0; k < 2; ++k) {
       for (std::size_t i = 0; i < starts.size(); ++i) starts[i] = operands.buffer(k) + items.offsets[i];
-      pointers_[k] = Buffer<T*>(queue, count_);
-      trifactor::copy(host, static_cast<T* const*>(starts.data()), queue, pointers_[k].data(), count_);
+      pointers_[k] = Buffer<T*>(queue, starts);
     }
   }
 
@@ -75,11 +73,12 @@ class BatchOperands {
     const index_t n = largest_;
     if (kind == "strided")
       return call(uplo, options,
-                  [=, this](int k) { return trifactor::StridedBatch<T>{operands.buffer(k), n, n, n, n * n, count_}; });
+                  [=, this](int k) { return trifactor::strided(operands.buffer(k), n, n, {.count = count_}); });
     if (kind == "pointers")
-      return call(uplo, options, [=, this](int k) { return trifactor::PointerBatch<T>{pointers(k), n, n, n, count_}; });
+      return call(uplo, options,
+                  [=, this](int k) { return trifactor::pointers(pointers_[k], n, n, {.count = count_}); });
     return call(uplo, options, [=, this](int k) {
-      return trifactor::RaggedBatch<T>{pointers(k), sizes_.data(), sizes_.data(), sizes_.data(), count_, n, n};
+      return trifactor::ragged(pointers_[k], sizes_, {.count = count_, .max_order = n});
     });
   }
 
@@ -89,7 +88,7 @@ class BatchOperands {
   template <class View>
   std::function<void(int k)> call(Uplo uplo, const trifactor::CholeskyOptions& options, View view) {
     queue_.reserve(trifactor::cholesky_scratch(queue_, uplo, view(0), options));
-    return [=, this](int k) { trifactor::cholesky(queue_, uplo, view(k), info_.data(), options); };
+    return [=, this](int k) { trifactor::cholesky(queue_, uplo, view(k), info_, options); };
   }
 
   Queue& queue_;
@@ -127,7 +126,7 @@ template <Scalar T>
 double quick_seconds(Bench& bench, const std::string& kind, std::vector<int> sizes) {
   const BenchOptions& o = bench.options;
   const Items<T> items(std::move(sizes), o.seed);
-  BatchOperands<T> operands(bench.queue, bench.host, items);
+  BatchOperands<T> operands(bench.queue, items);
   const auto factor = operands.cholesky(kind, o.triangle(), {.mode = o.panels(), .tuning = o.tuning});
   Turn<T> turn(operands.operands);
   return trifactor::measure({[&] { factor(turn.index()); }, [&] { turn.restore(); }, &bench.queue},
@@ -234,12 +233,12 @@ Row bench_batch(Bench& bench, index_t n) {
   const BenchOptions& o = bench.options;
   const Uplo uplo = o.triangle();
   const Items<T> items(item_sizes(o, n), o.seed);
-  BatchOperands<T> operands(bench.queue, bench.host, items);
+  BatchOperands<T> operands(bench.queue, items);
   const auto factor = operands.cholesky(o.kind, uplo, {.mode = o.panels(), .tuning = o.tuning});
 
   const auto peer = make_peer<T>(bench);
   std::optional<BatchOperands<T>> apart;  // where the peer works in another memory
-  if (peer && peer->queue().is_cuda() != bench.queue.is_cuda()) apart.emplace(peer->queue(), bench.host, items);
+  if (peer && peer->queue().is_cuda() != bench.queue.is_cuda()) apart.emplace(peer->queue(), items);
   BatchOperands<T>& peers_operands = apart ? *apart : operands;
   Turn<T> ours(operands.operands), peers(peers_operands.operands);
   typename Peer<T>::OnItems peers_call;
@@ -269,7 +268,7 @@ Row bench_batch(Bench& bench, index_t n) {
   if (peers_call) peer->check();
 
   ours.restore(), factor(ours.index());
-  require_success(bench.queue, bench.host, "cholesky", operands.info());
+  require_success("cholesky", operands.info());
   const OnHost<T> factors(bench.queue, bench.host, ours.data(), items.total);
   row.residual = worst_ratio(uplo, items, factors.data());
   if (o.is_ragged() && o.mean == 0) {  // those around a mean are compared with each other alone

@@ -57,17 +57,17 @@ struct Entrant {
   Contender contender() {
     return {[this] { factor(matrix()); }, [this] { turn.restore(); }, queue};
   }
-  void check(Bench& bench) {
+  void check() {
     if (peer)
       peer->check();
     else
-      require_success(*queue, bench.host, fmt::format("cholesky --mode {}", mode.name), info);
+      require_success(fmt::format("cholesky --mode {}", mode.name), info);
   }
   /// The ratio of a factor that is made for it; A is empty where it was made on the device.
   double residual(Bench& bench, const Matrix<T>& A) {
     turn.restore();
     factor(matrix());
-    check(bench);
+    check();
     if constexpr (TRIFACTOR_HAS_CUDA)
       if (A.rows() == 0) return cholesky_probe<T>(*queue, bench.options.triangle(), matrix(), bench.options.seed);
     const OnHost<T> L(*queue, bench.host, turn.data(), (n + pad) * n);
@@ -127,10 +127,10 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
       }
     A = Matrix<T>(n + o.pad, n);
     fill_positive_definite(square(A.data(), n, o.pad), o.seed);
-    return Operands<T>(bench.queue, bench.host, A.data(), size);
+    return Operands<T>(bench.queue, A.data(), size);
   }();
   std::optional<Operands<T>> on_host;
-  if (both_memories) on_host.emplace(bench.host, bench.host, A.data(), size);
+  if (both_memories) on_host.emplace(bench.host, A.data(), size);
   std::vector<std::unique_ptr<Entrant<T>>> entrants;
   for (const std::string& name : names)
     entrants.push_back(std::make_unique<Entrant<T>>(bench, name, apart(name) ? *on_host : operands, n));
@@ -149,7 +149,7 @@ std::vector<Row> bench_cholesky(Bench& bench, index_t n) {
         contenders, {.min_runs = others ? 3 : 5, .max_seconds = o.seconds * rows, .energy_seconds = o.energy});
     for (std::size_t i = 0; i < group.size(); ++i) group[i]->measured = measured[i];
   }
-  for (const auto& entrant : entrants) entrant->check(bench);
+  for (const auto& entrant : entrants) entrant->check();
 
   std::vector<Row> rows;
   for (std::size_t i = 0; i < shown; ++i) {

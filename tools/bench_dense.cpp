@@ -15,9 +15,9 @@ namespace {
 /// The same operands for both sides of the comparison, in one memory where that is possible.
 template <Scalar T>
 struct Sides {
-  Sides(Bench& bench, Peer<T>* peer, const T* values, index_t size) : ours(bench.queue, bench.host, values, size) {
+  Sides(Bench& bench, Peer<T>* peer, const T* values, index_t size) : ours(bench.queue, values, size) {
     if (peer && peer->queue().is_cuda() != bench.queue.is_cuda())
-      apart.emplace(peer->queue(), bench.host, values, size);
+      apart.emplace(peer->queue(), values, size);
   }
   Operands<T>& peers() { return apart ? *apart : ours; }
 
@@ -53,7 +53,7 @@ Row bench_lu(Bench& bench, index_t n) {
   if (peer) peer->check();
 
   restore(), factor();
-  require_success(q, bench.host, "lu", info);
+  require_success("lu", info);
   const OnHost<T> LU(q, bench.host, ours.data(), n * n);
   const OnHost<int> exchanged(q, bench.host, pivots.data(), n);
   row.residual = lu_ratio<T>(A.view(), {LU.data(), n, n, n}, {exchanged.data(), std::size_t(n)});
@@ -88,7 +88,7 @@ Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
   else
     trifactor::lu(q, factor, pivots.data(), info.data(), {.mode = o.panels()});
   q.sync();
-  require_success(q, bench.host, o.method, info);
+  require_success(o.method, info);
   if (peer) {
     (by_cholesky ? peer->cholesky(uplo, n) : peer->lu(n))(peers_factor);
     peer->check();
@@ -139,7 +139,7 @@ Row bench_inverse(Bench& bench, index_t n) {
   else
     fill_random(A.view(), o.seed);
   const auto peer = by_cholesky ? make_peer<T>(bench) : nullptr;  // cuSOLVER has no inverse from LU factors
-  Operands<T> given(q, bench.host, A.data(), n * n);
+  Operands<T> given(q, A.data(), n * n);
   given.restore(0);
   const MatrixView<T> factor = square(given.buffer(0), n), X = square(given.buffer(1), n);
   Buffer<int> info(q, 1), pivots(q, n);
@@ -148,7 +148,7 @@ Row bench_inverse(Bench& bench, index_t n) {
   else
     trifactor::lu(q, factor, pivots.data(), info.data());
   q.sync();
-  require_success(q, bench.host, o.method, info);
+  require_success(o.method, info);
 
   const trifactor::SolveOptions options{.tuning = o.tuning};
   q.reserve(by_cholesky ? trifactor::cholesky_inverse_scratch(q, uplo, factor, X, options)
@@ -164,7 +164,7 @@ Row bench_inverse(Bench& bench, index_t n) {
   std::optional<Operands<T>> peers;
   Contender theirs;
   if (peer) {
-    peers.emplace(peer->queue(), bench.host, factor_on_host.data(), n * n);
+    peers.emplace(peer->queue(), factor_on_host.data(), n * n);
     theirs = {[&, call = peer->cholesky_inverse(uplo, n)] { call(square(peers->buffer(0), n)); },
               [&] { peers->restore(0); }, &peer->queue()};
   }

@@ -24,8 +24,8 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   require_memory("this batch", 3.1 * double(total) * sizeof(T));
   Buffer<T> A(total);
   fill_random(MatrixView<T>{A.data(), n, n * count, n}, o.seed);
-  Operands<T> operands(q, bench.host, A.data(), total);
-  const Starts<T> starts(q, bench.host, operands, n * n, count);
+  Operands<T> operands(q, A.data(), total);
+  const Starts<T> starts(q, operands, n * n, count);
   Buffer<int> info(q, count), pivots(q, n * count);
 
   const auto peer = make_peer<T>(bench);
@@ -33,19 +33,19 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   std::optional<Operands<T>> apart;
   std::optional<Starts<T>> apart_starts;
   if (elsewhere) {
-    apart.emplace(peer->queue(), bench.host, A.data(), total);
-    apart_starts.emplace(peer->queue(), bench.host, *apart, n * n, count);
+    apart.emplace(peer->queue(), A.data(), total);
+    apart_starts.emplace(peer->queue(), *apart, n * n, count);
   }
   Turn<T> ours(operands), peers(elsewhere ? *apart : operands);
   const Starts<T>& peers_starts = elsewhere ? *apart_starts : starts;
 
   const auto with_view = [&](auto f) {
-    if (o.kind == "strided") return f(trifactor::StridedBatch<T>{ours.data(), n, n, n, n * n, count});
-    return f(trifactor::PointerBatch<T>{starts.pointers[ours.index()].data(), n, n, n, count});
+    if (o.kind == "strided") return f(trifactor::strided(ours.data(), n, n, {.count = count}));
+    return f(trifactor::pointers(starts.pointers[ours.index()], n, n, {.count = count}));
   };
   q.reserve(with_view([&](auto view) { return trifactor::lu_scratch(q, view, options); }));
   const auto factor = [&] {
-    with_view([&](auto view) { trifactor::lu(q, view, pivots.data(), info.data(), options); });
+    with_view([&](auto view) { trifactor::lu(q, view, pivots, info, options); });
   };
   Contender theirs;
   if (peer)
@@ -63,7 +63,7 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   if (peer) peer->check();
 
   ours.restore(), factor();
-  require_success(q, bench.host, "lu", info);
+  require_success("lu", info);
   const OnHost<T> LU(q, bench.host, ours.data(), total);
   const OnHost<int> exchanged(q, bench.host, pivots.data(), n * count);
   constexpr index_t looked_at = 100;  // items

@@ -36,8 +36,7 @@ void bench_update(Bench& bench, index_t n, index_t nb, const std::function<void(
   Matrix<T> values(n, n), L, C(q, n, n);
   fill_random(values.view(), o.seed);
   if (q.is_cuda()) {
-    L = Matrix<T>(q, n, n);
-    trifactor::copy(bench.host, values.view(), q, L.view());
+    L = Matrix<T>(q, values);
     values = {};
   } else {
     L = std::move(values);
@@ -77,7 +76,7 @@ Row bench_tile(Bench& bench, index_t n, index_t leaf, const std::string& form, i
   require_copies<T>(3.1 * double(count), n);
   Matrix<T> A(n, n * count);
   for (index_t i = 0; i < count; ++i) fill_positive_definite(A.view().block(0, i * n, n, n), o.seed + std::uint64_t(i));
-  Operands<T> operands(q, bench.host, A.data(), size * count);
+  Operands<T> operands(q, A.data(), size * count);
   Turn<T> turn(operands);
   Buffer<int> info(q, count);
   const trifactor::CholeskyOptions options{.mode = trifactor::Mode::Native, .tuning = tuning};
@@ -97,7 +96,7 @@ Row bench_tile(Bench& bench, index_t n, index_t leaf, const std::string& form, i
   if (row.joules) *row.joules /= double(count);
 
   turn.restore(), factor();
-  require_success(q, bench.host, "the tile", info);
+  require_success("the tile", info);
   const OnHost<T> L(q, bench.host, turn.data() + (count - 1) * size, size);
   row.residual = cholesky_ratio<T>(uplo, A.view().block(0, (count - 1) * n, n, n), {L.data(), n, n, n});
   return row;

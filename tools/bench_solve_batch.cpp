@@ -33,27 +33,27 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
 
   // The factors, ours, serve both sides; the peer's copy lies where it works. Where they are part of the work, they are
   // the matrices before every run.
-  Operands<T> factors(q, bench.host, A.data(), A.size());
+  Operands<T> factors(q, A.data(), A.size());
   factors.restore(0);
   Buffer<int> info(q, count);
-  trifactor::cholesky(q, uplo, trifactor::StridedBatch<T>{factors.buffer(0), n, n, n, n * n, count}, info.data());
-  require_success(q, bench.host, "cholesky", info);
-  Operands<T> sides(q, bench.host, B.data(), B.size());
+  trifactor::cholesky(q, uplo, trifactor::strided(factors.buffer(0), n, n, {.count = count}), info);
+  require_success("cholesky", info);
+  Operands<T> sides(q, B.data(), B.size());
   const auto peer = make_peer<T>(bench);
   const bool elsewhere = peer && peer->queue().is_cuda() != q.is_cuda();
   std::optional<OnHost<T>> factors_on_host;
   std::optional<Operands<T>> peers_factors, peers_sides;
   if (elsewhere) {
     factors_on_host.emplace(q, bench.host, factors.buffer(0), A.size());
-    peers_factors.emplace(peer->queue(), bench.host, factors_too ? A.data() : factors_on_host->data(), A.size());
+    peers_factors.emplace(peer->queue(), factors_too ? A.data() : factors_on_host->data(), A.size());
     peers_factors->restore(0);
-    peers_sides.emplace(peer->queue(), bench.host, B.data(), B.size());
+    peers_sides.emplace(peer->queue(), B.data(), B.size());
   }
-  const Starts<T> L(q, bench.host, factors, n * n, count), X(q, bench.host, sides, n * nrhs, count);
+  const Starts<T> L(q, factors, n * n, count), X(q, sides, n * nrhs, count);
   std::optional<Starts<T>> peers_L, peers_X;
   if (elsewhere) {
-    peers_L.emplace(peer->queue(), bench.host, *peers_factors, n * n, count);
-    peers_X.emplace(peer->queue(), bench.host, *peers_sides, n * nrhs, count);
+    peers_L.emplace(peer->queue(), *peers_factors, n * n, count);
+    peers_X.emplace(peer->queue(), *peers_sides, n * nrhs, count);
   }
   Turn<T> ours(sides), peers(elsewhere ? *peers_sides : sides);
 
@@ -61,10 +61,10 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
   const trifactor::CholeskyOptions both{.tuning = o.tuning};
   const auto with_views = [&](auto f) {
     if (o.kind == "strided")
-      return f(trifactor::StridedBatch<T>{factors.buffer(0), n, n, n, n * n, count},
-               trifactor::StridedBatch<T>{ours.data(), n, nrhs, n, n * nrhs, count});
-    return f(trifactor::PointerBatch<T>{L.pointers[0].data(), n, n, n, count},
-             trifactor::PointerBatch<T>{X.pointers[ours.index()].data(), n, nrhs, n, count});
+      return f(trifactor::strided(factors.buffer(0), n, n, {.count = count}),
+               trifactor::strided(ours.data(), n, nrhs, {.count = count}));
+    return f(trifactor::pointers(L.pointers[0], n, n, {.count = count}),
+             trifactor::pointers(X.pointers[ours.index()], n, nrhs, {.count = count}));
   };
   q.reserve(with_views([&](auto l, auto x) {
     return factors_too ? trifactor::cholesky_factor_solve_scratch(q, uplo, l, x, both)
@@ -115,7 +115,7 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
   measure_row(o, row, {solve, restore, &q}, theirs);
 
   restore(), solve();
-  if (factors_too) require_success(q, bench.host, "cholesky_factor_solve", info);
+  if (factors_too) require_success("cholesky_factor_solve", info);
   const OnHost<T> solved(q, bench.host, ours.data(), B.size());
   constexpr index_t looked_at = 20;  // items
   double worst = 0;

@@ -296,9 +296,7 @@ class CusolverPeer final : public Peer<T> {
   }
 
   void check() override {
-    std::vector<int> info(std::size_t(info_.size()));
-    Queue host = Queue::host();
-    trifactor::copy(queue_, info_.data(), host, info.data(), info_.size());
+    const std::vector<int> info = info_.to_host();
     for (std::size_t i = 0; i < info.size(); ++i)
       if (info[i] != 0) throw MatrixError(fmt::format("{} failed at item {} with info = {}", name_, i, info[i]));
   }

@@ -58,26 +58,23 @@ struct Systems {
 /// The same in a queue's memory, twice: as they are given, and where calls work on them.
 struct SystemsInQueue {
   SystemsInQueue(Queue& q, const Systems& systems)
-      : given_A(q, systems.A.size()),
-        given_B(q, systems.B.size()),
+      : given_A(q, systems.A),
+        given_B(q, systems.B),
         A(q, systems.A.size()),
         B(q, systems.B.size()),
         pivots(q, systems.n),
         info(q, systems.count),
         queue(q),
-        on_host(systems) {
-    trifactor::copy(host, static_cast<const Real*>(systems.A.data()), q, given_A.data(), A.size());
-    trifactor::copy(host, static_cast<const Real*>(systems.B.data()), q, given_B.data(), B.size());
-  }
+        on_host(systems) {}
 
   void restore() {
-    trifactor::copy(queue, static_cast<const Real*>(given_A.data()), queue, A.data(), A.size());
-    trifactor::copy(queue, static_cast<const Real*>(given_B.data()), queue, B.data(), B.size());
+    trifactor::copy(queue, given_A, queue, A);
+    trifactor::copy(queue, given_B, queue, B);
   }
   /// The largest residual ratio of the solutions in B.
   double ratio() {
     Buffer<Real> X(B.size());
-    trifactor::copy(queue, static_cast<const Real*>(B.data()), host, X.data(), X.size());
+    B.to_host(X.data());
     double worst = 0;
     for (index_t i = 0; i < on_host.count; ++i) {
       const double r = solve_ratio<Real>(on_host.matrix(i), on_host.sides(X, i), on_host.sides(on_host.B, i));
@@ -90,7 +87,6 @@ struct SystemsInQueue {
   Buffer<int> pivots, info;
   Queue& queue;
   const Systems& on_host;
-  Queue host = Queue::host();
 };
 
 class Demo {
@@ -141,9 +137,9 @@ class Demo {
     const Systems systems(n, 1);
     fill_positive_definite(systems.matrix(0), seed);
     show_dense("SPD system, Cholesky", systems, cholesky_flops<Real>(double(n)), [n](SystemsInQueue& s) {
-      const MatrixView<Real> A{s.A.data(), n, n, n}, X{s.B.data(), n, 1, n};
-      trifactor::cholesky(s.queue, Uplo::Lower, A, s.info.data());
-      trifactor::cholesky_solve(s.queue, Uplo::Lower, A, X, s.info.data());
+      const MatrixView<Real> A{s.A.data(), n, n, n};
+      trifactor::cholesky(s.queue, Uplo::Lower, A, s.info);
+      trifactor::cholesky_solve(s.queue, Uplo::Lower, A, s.B, s.info);
     });
   }
 
@@ -152,9 +148,9 @@ class Demo {
     const Systems systems(n, 1);
     fill_random(systems.matrix(0), seed);
     show_dense("general system, LU", systems, lu_flops<Real>(double(n)), [n](SystemsInQueue& s) {
-      const MatrixView<Real> A{s.A.data(), n, n, n}, X{s.B.data(), n, 1, n};
-      trifactor::lu(s.queue, A, s.pivots.data(), s.info.data());
-      trifactor::lu_solve(s.queue, trifactor::Op::None, A, s.pivots.data(), X, s.info.data());
+      const MatrixView<Real> A{s.A.data(), n, n, n};
+      trifactor::lu(s.queue, A, s.pivots, s.info);
+      trifactor::lu_solve(s.queue, trifactor::Op::None, A, s.pivots, s.B, s.info);
     });
   }
 
@@ -164,10 +160,10 @@ class Demo {
       for (index_t j = 0; j < small; ++j) fill_positive_definite_column(systems.matrix(i), j, seed + std::uint64_t(i));
     const double flops = cholesky_flops<Real>(double(small)) * double(many);
     show_dense("batch of SPD systems, Cholesky", systems, flops, [](SystemsInQueue& s) {
-      const trifactor::StridedBatch<Real> A{s.A.data(), small, small, small, small * small, many};
-      const trifactor::StridedBatch<Real> X{s.B.data(), small, 1, small, small, many};
-      trifactor::cholesky(s.queue, Uplo::Lower, A, s.info.data());
-      trifactor::cholesky_solve(s.queue, Uplo::Lower, A, X, s.info.data());
+      const auto A = trifactor::strided(s.A, small, small, {.count = many});
+      const auto X = trifactor::strided(s.B, small, 1, {.count = many});
+      trifactor::cholesky(s.queue, Uplo::Lower, A, s.info);
+      trifactor::cholesky_solve(s.queue, Uplo::Lower, A, X, s.info);
     });
   }
 
@@ -181,7 +177,7 @@ class Demo {
         "The sparse system is that of 'trifactor generate {}'. Its pattern was analysed once, in {:.3f} s: {} entries "
         "in A, {} in L.",
         word, analyzed, A.entries(), plan->factor_nonzeros());
-    Matrix<Real> B(A.n, 1), X(A.n, 1);
+    Matrix<Real> B(A.n, 1);
     fill_random(B.view(), seed + 1);
     Queue host = Queue::host();
     const double solve = 2 * double(plan->factor_nonzeros());  // multiplications, and as many additions
@@ -191,16 +187,15 @@ class Demo {
       const InQueue<Real> values(side.queue, A.value.data(), A.entries());
       trifactor::SparseCholesky<Real> L(side.queue, plan);
       Matrix<Real> there(side.queue, A.n, 1);
-      const auto restore = [&] { trifactor::copy<Real>(host, std::as_const(B).view(), side.queue, there.view()); };
+      const auto restore = [&] { trifactor::copy(host, B, side.queue, there); };
       const auto work = [&] {
         L.factor(values.values());
-        L.solve(there.view());
+        L.solve(there);
         side.queue.sync();
       };
       const auto m = measured({work, restore});
       restore(), work();  // sensors are read while work repeats on its own results
-      trifactor::copy<Real>(side.queue, std::as_const(there).view(), host, X.view());
-      const double ratio = solve_ratio<Real>(A, std::as_const(X).view(), std::as_const(B).view());
+      const double ratio = solve_ratio<Real>(A, there.to_host(), B);
       show("sparse SPD system, Cholesky", fmt::format("{} x {}", A.n, A.n), side, m, flops, ratio, first);
     }
   }

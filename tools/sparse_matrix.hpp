@@ -79,9 +79,7 @@ class InQueue {
  public:
   InQueue(trifactor::Queue& queue, const T* values, index_t size) : values_(values), size_(size) {
     if (!queue.is_cuda()) return;
-    auto host = trifactor::Queue::host(1);
-    copy_ = trifactor::Buffer<T>(queue, size);
-    trifactor::copy(host, values, queue, copy_.data(), size);
+    copy_ = trifactor::Buffer<T>(queue, std::span(values, std::size_t(size)));
     values_ = copy_.data();
   }
   std::span<const T> values() const { return {values_, std::size_t(size_)}; }

@@ -176,16 +176,15 @@ std::vector<Operation> record_cholesky(const TraceOptions& o, Queue& q) {
                                            .tuning = o.tuning};
   const auto factor = [&] {
     const Step step("factoring");
-    trifactor::copy(host, A.view(), q, L.view());
+    trifactor::copy(host, A, q, L);
     trifactor::inspect::Recording recording(q);
-    trifactor::cholesky(q, uplo, L.view(), info.data(), options);
+    trifactor::cholesky(q, uplo, L, info, options);
     return recording.finish();
   };
   factor();  // libraries load their kernels at the first call
   const auto operations = factor();
-  int failed = 0;
-  trifactor::copy(q, static_cast<const int*>(info.data()), host, &failed, 1);
-  if (failed != 0) throw MatrixError(fmt::format("cholesky failed with info = {}", failed));
+  if (const int failed = info.to_host()[0]; failed != 0)
+    throw MatrixError(fmt::format("cholesky failed with info = {}", failed));
   return operations;
 }
 
