@@ -369,7 +369,7 @@ class Usage(BenchTest):
 
     def test_each_operation_shows_the_options_that_count_for_it(self):
         everywhere = "device help json scalar seconds seed"
-        for op, own in [("cholesky", "against energy mode n tuning uplo"), ("lu", "against energy mode n tuning"),
+        for op, own in [("cholesky", "against energy mode n pad tuning uplo"), ("lu", "against energy mode n tuning"),
                         ("solve", "against energy method n rhs tuning uplo"),
                         ("inverse", "against energy method n tuning uplo"),
                         ("batch", "against count energy kind method n preset rhs sizes tuning uplo"),
