@@ -1,6 +1,5 @@
 // Several queues at once, each with a thread of its own, while others allocate, free and copy.
-#include <support/factored.hpp>
-#include <support/ratios.hpp>
+#include <support/jobs.hpp>
 
 #include <atomic>
 #include <thread>
@@ -47,44 +46,69 @@ class QueuesTest : public DeviceTest {
       EXPECT_LT(solve_ratio(Op::None, A, X.download(), B), threshold) << (lu_of ? "lu" : "cholesky") << " n=" << n;
     }
   }
+
+  /// work(queue, random, t) on eight threads t with a queue each. Meanwhile memory comes and goes, and the default
+  /// stream, which waits for all others that do not refuse, copies.
+  template <class Work>
+  void eight_at_once(const Work& work) {
+    constexpr int queues = 8;
+    std::atomic<int> busy{queues};
+    const auto guarded = [](auto run) {
+      try {
+        run();
+      } catch (const std::exception& e) { ADD_FAILURE() << e.what(); }
+    };
+    std::vector<std::thread> threads;
+    for (int t = 0; t < queues; ++t)
+      threads.emplace_back([&, t] {
+        guarded([&] {
+          Random r(test_seed() + std::uint64_t(t) * 1000);
+          Queue own = on_cuda() ? Queue::cuda() : Queue::host(1);
+          work(own, r, t);
+        });
+        --busy;
+      });
+    threads.emplace_back([&] {
+      guarded([&] {
+        Queue other = on_cuda() ? Queue::wrap_cuda_stream(nullptr, 0) : Queue::host(1);
+        std::vector<double> here(1000, 1.5);
+        while (busy > 0) {
+          Buffer<double> there(other, 1000);
+          copy(host_queue(), here.data(), other, there.data(), 1000);
+          copy(other, there.data(), host_queue(), here.data(), 1000);
+          std::this_thread::yield();
+        }
+        EXPECT_EQ(here, std::vector<double>(1000, 1.5));
+      });
+    });
+    for (auto& thread : threads) thread.join();
+  }
 };
 TYPED_TEST_SUITE(QueuesTest, Scalars, ScalarNames);
 
 TYPED_TEST(QueuesTest, EightAtOnceMixFactorizations) {
-  constexpr int queues = 8;
   const int rounds = on_cuda() ? 6 : 2;
-  std::atomic<int> busy{queues};
-  const auto guarded = [](auto run) {
-    try {
-      run();
-    } catch (const std::exception& e) { ADD_FAILURE() << e.what(); }
-  };
-  std::vector<std::thread> threads;
-  for (int t = 0; t < queues; ++t)
-    threads.emplace_back([&, t] {
-      guarded([&] {
-        Random r(test_seed() + std::uint64_t(t) * 1000);
-        Queue own = on_cuda() ? Queue::cuda() : Queue::host(1);
-        for (int round = 0; round < rounds; ++round)
-          this->work(own, r, (t + round) % 3 != 0, on_cuda() ? r.integer(64, 1500) : r.integer(10, 120));
-      });
-      --busy;
-    });
-  // Meanwhile memory comes and goes, and the default stream, which waits for all others that do not refuse, copies.
-  threads.emplace_back([&] {
-    guarded([&] {
-      Queue other = on_cuda() ? Queue::wrap_cuda_stream(nullptr, 0) : Queue::host(1);
-      std::vector<double> here(1000, 1.5);
-      while (busy > 0) {
-        Buffer<double> there(other, 1000);
-        copy(host_queue(), here.data(), other, there.data(), 1000);
-        copy(other, there.data(), host_queue(), here.data(), 1000);
-        std::this_thread::yield();
+  this->eight_at_once([&](Queue& own, Random& r, int t) {
+    for (int round = 0; round < rounds; ++round)
+      this->work(own, r, (t + round) % 3 != 0, on_cuda() ? r.integer(64, 1500) : r.integer(10, 120));
+  });
+}
+
+// Each call is launched, captured and replayed.
+TYPED_TEST(QueuesTest, EightAtOnceMakeEveryCall) {
+  this->eight_at_once([&](Queue& own, Random& r, int t) {
+    if (!on_cuda() && t >= 2) return;  // the host has no graphs
+    for_every_job<TypeParam>(r, [&](const MakeJob& make) {
+      const Job job = make(own);
+      SCOPED_TRACE(job.name);
+      for (int turn = 0; turn < 3; ++turn) {
+        if (turn > 0) job.prepare();
+        job.run();
+        own.sync();
+        job.check();
       }
-      EXPECT_EQ(here, std::vector<double>(1000, 1.5));
     });
   });
-  for (auto& thread : threads) thread.join();
 }
 
 // A queue that ends synchronizes the device, and with it every capture would be lost that is going on: it waits for
