@@ -58,7 +58,7 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
             {{"peer", 13, true}, [](R r) { return cell("{}", r.peer); }},
             {{"peer seconds", 12}, [](R r) { return cell("{:.6f}", r.peer_seconds); }},
             {{"spread %", 8}, [](R r) { return cell("{:.1f}", scaled(r.peer_spread, 100)); }},
-            {{"ratio", 6}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }},
+            {{"ratio", 8}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }},
             {{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}};
   std::vector<TableField> f = {{{"op", 8, true}, [](R r) { return r.op; }},
                                {{"scalar", 6, true}, [](R r) { return r.scalar; }},
@@ -87,7 +87,7 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
   add(batch, {{{"of copy %", 9}, [](R r) { return cell("{:.1f}", scaled(part_of_copy(r), 100)); }}});
   add(!part, {{{"peer", 8, true}, [](R r) { return cell("{}", r.peer); }},
               {{"peer ms", 10}, [](R r) { return cell("{:.4f}", scaled(r.peer_seconds, 1e3)); }},
-              {{"ratio", 6}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }}});
+              {{"ratio", 8}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }}});
   add(columns != Columns::Update, {{{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}});
   add(true, {{{"joules", 8}, [](R r) { return cell("{:.3g}", r.joules); }},
              {{"Gflop/s/W", 9}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.joules)); }}});
