@@ -184,6 +184,10 @@ struct Operand : Lanes<T> {
     if (!Gather) UNROLL for (int v = 0; v < run; ++v) store_runs<N>(x[v], line, v * N);
   }
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push  // g++ 13 does not see that move_one returns before it leaves the block
+#pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
+#endif
   /// A block that lies within all W matrices.
   template <bool Gather, bool Triangle, bool Columns, int M, int N>
   INLINE void move_whole(int u, Entry (&c)[M][N], index_t i, index_t j) const {
@@ -226,6 +230,9 @@ struct Operand : Lanes<T> {
       }
     }
   }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
   /// A block that reaches beyond some of them, where the identity lies.
   template <bool Gather>
   NOINLINE void move_ragged(int u, Entry* c, int height, int width, bool triangle, index_t i, index_t j) const {

@@ -262,15 +262,18 @@ struct Strip {
   /// c := what is in A, `on` entries from there; the identity outside of the triangle.
   __device__ __forceinline__ void load(TensorEntries<T> (&c)[tiles], const T* A, int n, int row, int k0, index_t half,
                                        index_t on, const TilePlace& place) const {
-    const bool below = k0 + 8 * tiles <= row;
+    if (k0 + 8 * tiles <= row) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const T* p = A + at[h] + on;
-      const int r = row + place.g + 8 * h;
-      if (below) {
+      for (int h = 0; h < 2; ++h) {
+        const T* p = A + at[h] + on;
 #pragma unroll
         for (int j = 0; j < 2 * tiles; ++j, p += half) c[j / 2].set(2 * h + j % 2, *p);
-      } else {
+      }
+    } else {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const T* p = A + at[h] + on;
+        const int r = row + place.g + 8 * h;
 #pragma unroll
         for (int j = 0; j < 2 * tiles; ++j, p += half) {
           const int column = k0 + 4 * j + place.t;

@@ -64,9 +64,9 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
       own = wanted(A, b, info, resets);
       if (own) a = A.item(b);
     }
-    const int failed = own ? factor_by_block<T, Shape>(a) : 0, last = b;
+    const int failed = own ? factor_by_block<T, Shape>(a) : -1, last = b;  // -1: `own` is not held in a register
     draw();
-    if (threadIdx.x == 0) report(info, last, resets, first, own, failed);
+    if (threadIdx.x == 0) report(info, last, resets, first, failed >= 0, failed);
   }
   if (listed && blockIdx.x == 0) wait_for_launch_before();
 }
