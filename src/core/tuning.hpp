@@ -16,7 +16,7 @@ struct CholeskyTuning {
   index_t small = 16;         // CUDA: up to this order, at most 16, several items of one size share a warp
   index_t resident = 128;     // CUDA: up to this order, at most 512 in float, 384 in double and 256 in complex, the
                               // factor of an item stays in a multiprocessor
-  index_t sorted = 100000;    // CUDA: ragged items take each the rung of its own size where their number times the
+  index_t sorted = 100000;    // CUDA: ragged items take each the kernel of its own size where their number times the
                               // largest order is this or more
   index_t few = 24;           // CUDA: all of the device works on up to n / few items of order n, more than 256, or 160 if
                               // they are complex; if they are more, a block on each

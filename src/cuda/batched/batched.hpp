@@ -8,7 +8,7 @@ namespace trifactor::cuda {
 
 using namespace core;
 
-// batched/cholesky_select.cuh: windows of any order in one launch, or, where each ragged item takes the rung of its own
+// batched/cholesky_select.cuh: windows of any order in one launch, or, where each ragged item takes the kernel of its own
 // size, in three to eleven that overlap. These take so many ints of scratch memory (0: one launch, and `list` is null),
 // and flags, some 130, which must be zero and are so again afterwards. `resets`: info is decided here, not read.
 // Returns the way it went.
