@@ -4,7 +4,7 @@
 #include <cuda/batched/batched.hpp>
 #include <cuda/device/pipeline.cuh>
 #include <cuda/engine/launch.cuh>
-#include <cuda/device/mma.cuh>
+#include <cuda/device/product.cuh>
 
 #include <cstdint>
 

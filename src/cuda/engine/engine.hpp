@@ -70,7 +70,7 @@ class CudaEngine {
     if (main_ != this || inside_graph_) return run(arguments...);
     const InsideGraph inside(inside_graph_);
     StagedArguments staged(arena(), arguments...);
-    if (arena().planning() || trace() || capturing()) return run(arguments...);
+    if (arena().planning() || trace() || capturing() || !graphs_allowed()) return run(arguments...);
     CachedCall& direct = graphs_.find(CallKey<Run, A...>{{arguments...}});
     const auto run_direct = [&] { run(arguments...); };
     if (!staged.possible()) return enqueue_call(direct, std::cref(run_direct));

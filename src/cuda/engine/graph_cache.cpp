@@ -5,6 +5,9 @@
 #include <cuda/engine/engine.hpp>
 #include <cuda/entries/entries.hpp>
 
+#include <cstdlib>
+#include <string_view>
+
 namespace trifactor::cuda {
 
 namespace {
@@ -24,6 +27,11 @@ void set_copies(const CachedCall& call, int which, ArgumentCopies& copies) {
 std::shared_mutex& capture_mutex() {
   static std::shared_mutex mutex;
   return mutex;
+}
+
+bool graphs_allowed() {
+  const char* const setting = std::getenv("TRIFACTOR_GRAPHS");
+  return !setting || std::string_view(setting) != "off";
 }
 
 CachedCall::~CachedCall() { forget_graph(); }

@@ -21,6 +21,10 @@ using namespace core;
 /// capture of the process, whatever its mode. cublasDestroy does so.
 std::shared_mutex& capture_mutex();
 
+/// False where the environment says TRIFACTOR_GRAPHS=off: for programs in which another thread may call
+/// cudaDeviceSynchronize during a capture, which ends the process inside the driver (seen with CUDA 13.0).
+bool graphs_allowed();
+
 /// What tells calls apart: the driver, by its type, and everything that its launches follow from.
 template <class Run, class... A>
 struct CallKey {

@@ -4,7 +4,7 @@
 #include <cuda/device/pipeline.cuh>
 #include <cuda/single/tma_ring.cuh>
 #include <cuda/device/signals.cuh>
-#include <cuda/device/mma.cuh>
+#include <cuda/device/product.cuh>
 #include <cuda/single/single.hpp>
 
 namespace trifactor::cuda {

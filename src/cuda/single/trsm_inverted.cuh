@@ -5,7 +5,7 @@
 #include <cuda/single/inverted_diagonal.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/single/single.hpp>
-#include <cuda/device/mma.cuh>
+#include <cuda/device/product.cuh>
 
 namespace trifactor::cuda {
 
