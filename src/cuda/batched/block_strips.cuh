@@ -340,11 +340,11 @@ class StripWriter {
   index_t at_[2], four_;
   int left_;  // rows from the lane's first on
 };
-/// c := c L^-H for the diagonal tile L; to A, and to `kept` if wanted. Without a branch, which would keep apart what
-/// can be done side by side.
+/// c := c L^-H for the diagonal tile L; to A and, if `keeps_copy`, to shared memory at `copy`. Without a branch, which
+/// would keep apart what can be done side by side.
 template <class Shape, class Layout, class T>
 __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0, int row,
-                                            bool keeps, T* kept, const TilePlace& place) {
+                                            bool keeps_copy, T* copy, const TilePlace& place) {
   using Shared = BlockShared<T, Shape>;
   constexpr int tiles = Shape::tiles, pitch = Shape::pitch;
   const T* const L = Shared::diagonal(k0) + place.t * pitch + place.g;
@@ -356,7 +356,7 @@ __device__ __forceinline__ void solve_strip(TensorEntries<T> (&c)[Shape::tiles],
     const RightPart<T> negative{{-conj(V[0]), -conj(V[4 * PivotBlock<T>::pitch])}};
     const TensorEntries<T> x = c[p] = times_inverse(c[p], negative);
     writer.next(x);
-    if (keeps) put_tile<Layout>(kept, p, x);
+    if (keeps_copy) put_tile<Layout>(copy, p, x);
 #pragma unroll
     for (int j = p + 1; j < tiles; ++j) {
       const T* const B = L + 8 * p * pitch + 8 * j;

@@ -7,11 +7,11 @@
 
 namespace trifactor::cuda {
 
-/// With `kept`, the columns of the factor stay in shared memory: an upper triangle is written from there, and a solve
-/// reads them.
-template <class T, int width, bool kept>
+/// With `keeps_columns`, the columns of the factor stay in shared memory: an upper triangle is written from there, and
+/// a solve reads them.
+template <class T, int width, bool keeps_columns>
 struct LanesShape {
-  using Scratch = ColumnScratch<T, width, kept>;
+  using Scratch = ColumnScratch<T, width, keeps_columns>;
   static constexpr int threads = 128, items = threads / width;
   static constexpr int scratch = Scratch::size;  // entries, for an item
   static constexpr std::size_t bytes = std::size_t(items) * scratch * sizeof(T);
@@ -37,8 +37,8 @@ template <bool safe, class T, int width, bool by_rows, bool solves>
 __device__ __forceinline__ LanesResult<T> factor_lanes(const Tile<T>& given, int n, bool writes, T* scratch,
                                                        T x = T(0)) {
   constexpr bool through_shared = by_rows && width > 4;
-  constexpr bool kept = by_rows || solves;
-  using Scratch = ColumnScratch<T, width, kept>;
+  constexpr bool keeps_columns = by_rows || solves;
+  using Scratch = ColumnScratch<T, width, keeps_columns>;
   const int lane = int(threadIdx.x % 32), row = lane % width;
   const Tile<T> A = opaque(given);
   T rows[1][width], (&a)[width] = rows[0];
@@ -67,7 +67,7 @@ __device__ __forceinline__ LanesResult<T> factor_lanes(const Tile<T>& given, int
   // What is beyond the last row or column is garbage, and makes garbage only there.
   Real<T> scale = 0;
   const int role = safe && n == 0 ? width : row;  // lanes without work leave the columns that they have as they are
-  const Real<T> pivot = factor_columns<safe, solves, kept, width>(rows, role, scratch, &x, &scale);
+  const Real<T> pivot = factor_columns<safe, solves, keeps_columns, width>(rows, role, scratch, &x, &scale);
   const bool counts = row < n;
   const unsigned group = ((1u << width) - 1) << (lane - row);
   if (!safe && (__ballot_sync(~0u, counts && !in_fast_range(pivot)) & group)) n = -1;

@@ -1,5 +1,5 @@
 // Cholesky of a matrix of order up to 160 by a few warps, from the left by panels of eight columns. As by one warp
-// (panels.cuh), the triangle lies in shared memory in tiles of 8 x 8; one warp factors diagonal blocks, and the tiles
+// (cholesky_warp.cuh), the triangle lies in shared memory in tiles of 8 x 8; one warp factors diagonal blocks, and the tiles
 // below are spread over all and multiplied by the inverse.
 #pragma once
 

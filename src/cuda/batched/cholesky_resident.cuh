@@ -24,8 +24,10 @@ __device__ __forceinline__ void meet_workers() {
 }
 inline constexpr int strip_pair_threads = 64;  // two workers, who have the next diagonal tile
 
+/// ptxas allocates registers in an order that follows from the names of this function and the next: check a new name with
+/// scripts/list_spills.py. With others, orders 193 to 224 in double take a fifth longer.
 template <class T, class Shape>
-__device__ __noinline__ void resident_chain(Tile<T> given) {
+__device__ __noinline__ void resident_chain_warp(Tile<T> given) {
   const Tile<T> A = opaque(given);
   const int n = int(A.rows);
   prefetch_columns(opaque(A), 0);
@@ -45,24 +47,24 @@ __device__ __noinline__ void resident_chain(Tile<T> given) {
 }
 
 template <class T, class Shape>
-__device__ __noinline__ void resident_work(Tile<T> given, int worker) {
+__device__ __noinline__ void resident_worker_warp(Tile<T> given, int worker) {
   using Shared = BlockShared<T, Shape>;
-  using Kept = ResidentTile<T>;
+  using Layout = ResidentTile<T>;
   using std::integral_constant;
   constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips;
   const Tile<T> A = opaque(given);
   const int n = int(A.rows);
   const TilePlace place;
-  const int lane_place = Kept::place();
+  const int lane_place = Layout::place();
   const index_t half = 4 * A.col_stride;
   // Where the lane has its part of 16 rows of tile column k.
-  const auto kept = [&](int row, int k) TF_INLINE_LAMBDA {
-    return Shared::tiles() + Shape::slot(row / nb, k) + row % nb / 16 * Kept::offset(2, 0) + lane_place;
+  const auto place_of = [&](int row, int k) TF_INLINE_LAMBDA {
+    return Shared::tiles() + Shape::slot(row / nb, k) + row % nb / 16 * Layout::offset(2, 0) + lane_place;
   };
   const auto park = [&](const TensorEntries<T>(&c)[tiles], int row, int k) TF_INLINE_LAMBDA {
-    T* const to = kept(row, k);
+    T* const to = place_of(row, k);
 #pragma unroll
-    for (int u = 0; u < tiles; ++u) put_tile<Kept>(to, u, c[u]);
+    for (int u = 0; u < tiles; ++u) put_tile<Layout>(to, u, c[u]);
   };
   const auto load = [&](TensorEntries<T>(&c)[tiles], int row, int k0) TF_INLINE_LAMBDA {
     Strip<T> strip;
@@ -83,20 +85,21 @@ __device__ __noinline__ void resident_work(Tile<T> given, int worker) {
     const int k1 = k0 + nb;
     // As many warps update as give each quarter of the multiprocessor the same, and most of them several strips, which
     // share right operands.
-    const int rows = max(0, n - k1), end_kept = Shape::late && k1 < Shape::first_late ? min(n, Shape::first_late) : n;
+    const int rows = max(0, n - k1),
+              end_resident = Shape::late && k1 < Shape::first_late ? min(n, Shape::first_late) : n;
     const int updaters = Shape::spares_quarter
                              ? rows <= 16 * strips * Shape::updaters ? Shape::updaters : Shape::workers
                          : Shape::late ? Shape::workers
                                        : min(Shape::workers, (rows + 64 * strips - 1) / (64 * strips) * 4);
     const int solvers = Shape::spares_quarter ? updaters : Shape::workers;
     // A late strip is the last of its warp, and the only one where there are warps enough.
-    const int late_strips = Shape::late ? (n - end_kept + 15) / 16 : 0, first_with_late = updaters - late_strips;
-    const int keepers = end_kept - k1 <= 16 * strips * first_with_late ? first_with_late : updaters;
+    const int late_strips = Shape::late ? (n - end_resident + 15) / 16 : 0, first_with_late = updaters - late_strips;
+    const int keepers = end_resident - k1 <= 16 * strips * first_with_late ? first_with_late : updaters;
     const bool has_late = Shape::late > 0 && worker >= first_with_late && worker < updaters;
     const auto row = [&](int s) TF_INLINE_LAMBDA {
       const int r = worker < keepers ? k1 + 16 * (worker + keepers * s) : n;
       if constexpr (Shape::late > 0)
-        return s + 1 == strips && has_late ? end_kept + 16 * (worker - first_with_late) : r < end_kept ? r : n;
+        return s + 1 == strips && has_late ? end_resident + 16 * (worker - first_with_late) : r < end_resident ? r : n;
       return r;
     };
     TensorEntries<T> c[strips + Shape::delayed][tiles];
@@ -106,10 +109,10 @@ __device__ __noinline__ void resident_work(Tile<T> given, int worker) {
       constexpr int first = decltype(from)::value, active = decltype(count)::value;
       const T* P[active];
 #pragma unroll
-      for (int s = 0; s < active; ++s) P[s] = kept(row(first + s), k);
-      subtract_tile<Kept, active, tiles, Shape::unrolled>(
+      for (int s = 0; s < active; ++s) P[s] = place_of(row(first + s), k);
+      subtract_tile<Layout, active, tiles, Shape::unrolled>(
           [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[first + s][j]; }, right(k),
-          [&](int u, int, int s) TF_INLINE_LAMBDA { return as_left(get_tile<Kept>(P[s], u)); }, [](int, int) {});
+          [&](int u, int, int s) TF_INLINE_LAMBDA { return as_left(get_tile<Layout>(P[s], u)); }, [](int, int) {});
     };
     // The same for a late strip and tile columns begin .. end - 1, with what it is made of on its way.
     const auto update_late = [&](auto strip, int begin, int end) TF_INLINE_LAMBDA {
@@ -124,7 +127,7 @@ __device__ __noinline__ void resident_work(Tile<T> given, int worker) {
       for (int g = 0; g < ahead; ++g) read(left[g], nb * begin + 8 * g < nb * end);
 #pragma unroll 1
       for (int k = begin; k < end; ++k)
-        subtract_tile<Kept, 1, tiles, Shape::unrolled>(
+        subtract_tile<Layout, 1, tiles, Shape::unrolled>(
             entries, right(k), [&](int, int v, int) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead]; },
             [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], nb * k + 8 * (u + ahead) < nb * end); });
     };
@@ -133,10 +136,10 @@ __device__ __noinline__ void resident_work(Tile<T> given, int worker) {
       if (row(s) < n) load(c[s], row(s), k1);
     using First = integral_constant<int, 0>;
     using Last = integral_constant<int, strips - 1>;
-    if (strips > 1 && row(strips - 1) < end_kept) {
+    if (strips > 1 && row(strips - 1) < end_resident) {
 #pragma unroll 1
       for (int k = 0; k < k0 / nb; ++k) update(First{}, integral_constant<int, strips>{}, k);
-    } else if (row(0) < end_kept) {
+    } else if (row(0) < end_resident) {
 #pragma unroll 1
       for (int k = 0; k < k0 / nb; ++k) update(First{}, integral_constant<int, 1>{}, k);
     }
@@ -146,14 +149,14 @@ __device__ __noinline__ void resident_work(Tile<T> given, int worker) {
 #pragma unroll 1
     for (int r = k1 + 16 * worker; r < n && worker < solvers; r += 16 * solvers) {
       TensorEntries<T> y[tiles];
-      const bool late = Shape::late > 0 && r >= end_kept;
-      T* const at = late ? Shared::tiles() : kept(r, k0 / nb);
+      const bool late = Shape::late > 0 && r >= end_resident;
+      T* const at = late ? Shared::tiles() : place_of(r, k0 / nb);
       if (late)
         load(y, r, k0);
       else
 #pragma unroll
-        for (int u = 0; u < tiles; ++u) y[u] = get_tile<Kept>(static_cast<const T*>(at), u);
-      solve_strip<Shape, Kept>(y, opaque(A), k0, r, !late, at, place);
+        for (int u = 0; u < tiles; ++u) y[u] = get_tile<Layout>(static_cast<const T*>(at), u);
+      solve_strip<Shape, Layout>(y, opaque(A), k0, r, !late, at, place);
     }
     if (k1 >= n) break;
     const bool failed = Shared::status() > 0;
@@ -161,7 +164,7 @@ __device__ __noinline__ void resident_work(Tile<T> given, int worker) {
       __syncthreads();  // the block column is solved, and nobody wants its diagonal tile any more
       for_constants<strips>([&](auto constant) TF_INLINE_LAMBDA {
         constexpr int s = decltype(constant)::value;
-        if (row(s) < end_kept) update(constant, integral_constant<int, 1>{}, k0 / nb);
+        if (row(s) < end_resident) update(constant, integral_constant<int, 1>{}, k0 / nb);
         if (s == 0 && worker < 2) {
           if (row(0) < n) put_diagonal<T, Shape>(c[0], k1, row(0), place);
           barrier_arrive(diagonal_barrier());  // the next diagonal tile is there
@@ -186,7 +189,7 @@ __device__ __noinline__ void resident_work(Tile<T> given, int worker) {
 #pragma unroll
     for (int s = 0; s < strips + Shape::delayed; ++s)
       if (row(s) >= k1 + nb && row(s) < n) {
-        if (Shape::late == 0 || row(s) < end_kept || room) {
+        if (Shape::late == 0 || row(s) < end_resident || room) {
           park(c[s], row(s), k1 / nb);
         } else {
           StripWriter<T> writer(opaque(A), row(s), k1, place);
@@ -224,9 +227,9 @@ __device__ __forceinline__ int factor_resident(const Tile<T>& A) {
   }
   __syncthreads();  // nothing has failed yet
   if (warp > 0)
-    resident_work<T, Shape>(A, worker);
+    resident_worker_warp<T, Shape>(A, worker);
   else
-    resident_chain<T, Shape>(A);
+    resident_chain_warp<T, Shape>(A);
   return Shared::status();
 }
 

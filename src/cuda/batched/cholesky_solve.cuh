@@ -12,7 +12,7 @@ namespace trifactor::cuda {
 
 /// The columns of a factor of order up to `max_order` in shared memory, sixteen at a time from their diagonal on.
 template <class T, int max_order>
-struct KeptFactor {
+struct SharedFactor {
   static constexpr int pad = column_pad<T>, groups = max_order / 16;
   static constexpr int size = 16 * groups * (max_order + pad) - 128 * groups * (groups - 1);
   T* data;
@@ -53,16 +53,16 @@ __device__ __forceinline__ TensorEntries<T> load_tile(const Matrix& A, int n, in
 template <class T, int strips>
 struct SolveShape {
   static constexpr int max_order = 16 * strips;  // the largest order
-  using Kept = KeptFactor<T, max_order>;
-  static constexpr int inverses = Kept::size;  // where they begin
+  using Factor = SharedFactor<T, max_order>;
+  static constexpr int inverses = Factor::size;  // where they begin
   static constexpr int entries = inverses + 2 * strips * PivotBlock<T>::size;
   static constexpr int registers = sizeof(T) == 4 ? 128 : sizeof(T) > 8 || max_order > 32 ? 255 : 168;  // of a thread
   static constexpr int blocks = 65536 / (32 * registers);  // on a multiprocessor
 };
 
-/// L, of which the lower triangle of order n is given, into `kept`, and the inverses of its diagonal blocks into V.
+/// L, of which the lower triangle of order n is given, into `factor`, and the inverses of its diagonal blocks into V.
 template <class T, int strips>
-__device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> kept, T* V) {
+__device__ void load_factor(const Tile<const T>& L, SharedFactor<T, 16 * strips> factor, T* V) {
   const int n = int(L.rows);
   const LanePlace place;
   const Tile<const T> in = opaque(L);
@@ -73,7 +73,7 @@ __device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> k
         const TensorEntries<T> c = load_tile<false, T>(in, n, 16 * i, 8 * p, place);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-          if (16 * i + place.row(e) >= 8 * p) kept.at(p, 16 * i + place.row(e), place.col(e)) = c.get(e);
+          if (16 * i + place.row(e) >= 8 * p) factor.at(p, 16 * i + place.row(e), place.col(e)) = c.get(e);
       }
   __syncwarp();  // the factor is there
   // V = L^-H: eight lanes to a block, a row each, by substitution.
@@ -84,8 +84,8 @@ __device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> k
     for (int c = 0; c < 8; ++c) {
       x[c] = T(c == row ? 1 : 0);
 #pragma unroll
-      for (int k = 0; k < c; ++k) x[c] = minus_product(x[c], x[k], conj(kept.at(p, 8 * p + c, k)));
-      x[c] = x[c] * (Real<T>(1) / real(kept.at(p, 8 * p + c, c)));
+      for (int k = 0; k < c; ++k) x[c] = minus_product(x[c], x[k], conj(factor.at(p, 8 * p + c, k)));
+      x[c] = x[c] * (Real<T>(1) / real(factor.at(p, 8 * p + c, c)));
       V[p * PivotBlock<T>::size + row * PivotBlock<T>::pitch + c] = x[c];
     }
   }
@@ -93,7 +93,7 @@ __device__ void load_factor(const Tile<const T>& L, KeptFactor<T, 16 * strips> k
 
 /// X := (L L^H)^-1 X, or (conj(L) L^T)^-1 X if `flipped`, by a warp, which holds X^H, or X^T, as tiles of 16 x 8.
 template <class T, int strips>
-__device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool flipped, const Tile<T>& given) {
+__device__ void solve_with_factor(SharedFactor<T, 16 * strips> factor, const T* V, bool flipped, const Tile<T>& given) {
   constexpr int panels = 2 * strips;
   const int n = int(given.rows), columns = int(given.cols);
   const LanePlace place;
@@ -116,7 +116,7 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
           if (8 * i < n) {
             RightPart<T> right;
 #pragma unroll
-            for (int s = 0; s < 2; ++s) right.v[s] = kept.at(p, 8 * i + place.right_row(), 4 * s + place.t);
+            for (int s = 0; s < 2; ++s) right.v[s] = factor.at(p, 8 * i + place.right_row(), 4 * s + place.t);
             subtract_product(x[i], as_left(x[p]), right);  // x_i -= x_p L_ip^H
           }
       }
@@ -137,7 +137,7 @@ __device__ void solve_kept(KeptFactor<T, 16 * strips> kept, const T* V, bool fli
         for (int i = 0; i < p; ++i) {
           RightPart<T> right;
 #pragma unroll
-          for (int s = 0; s < 2; ++s) right.v[s] = conj(kept.at(i, 8 * p + 4 * s + place.t, place.right_row()));
+          for (int s = 0; s < 2; ++s) right.v[s] = conj(factor.at(i, 8 * p + 4 * s + place.t, place.right_row()));
           subtract_product(x[i], as_left(x[p]), right);  // x_i -= x_p L_pi
         }
       }
@@ -169,12 +169,12 @@ __global__ void __launch_bounds__(32, SolveShape<T, strips>::blocks)
   using Shape = SolveShape<T, strips>;
   extern __shared__ __align__(16) unsigned char raw[];
   T *const shared = reinterpret_cast<T*>(raw), *const V = shared + Shape::inverses;
-  const typename Shape::Kept kept{shared};
+  const typename Shape::Factor factor{shared};
   for (index_t b = blockIdx.x; b < B.count; b += gridDim.x) {
     if (!info || info[b] == 0) {
-      load_factor<T, strips>(L.item(b), kept, V);
+      load_factor<T, strips>(L.item(b), factor, V);
       __syncwarp();  // the inverses are there
-      solve_kept<T, strips>(kept, V, flipped, B.item(b));
+      solve_with_factor<T, strips>(factor, V, flipped, B.item(b));
     }
     __syncwarp();  // shared memory is free again
   }

@@ -1,4 +1,4 @@
-// Cholesky of a matrix of order up to 64 by one warp. The tensor cores take the triangle's tiles (tiles.cuh) as they
+// Cholesky of a matrix of order up to 64 by one warp. The tensor cores take the triangle's tiles (warp_tiles.cuh) as they
 // are; panels of eight columns are factored with a row to a lane.
 #pragma once
 

@@ -15,10 +15,10 @@ __device__ inline bool in_fast_range(R d) {
 
 /// Shared memory of one diagonal block: the columns on their way, each with a diagonal entry, and the scales. Two
 /// columns at a time are enough, unless they are kept.
-template <class T, int width, bool kept = false>
+template <class T, int width, bool keeps_columns = false>
 struct ColumnScratch {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
-  static constexpr int columns = kept ? width : 2;
+  static constexpr int columns = keeps_columns ? width : 2;
   // Lanes with a row each are in different banks, and so are groups of lanes; two of these may be 64 bytes apart.
   static constexpr int step = width + (vector > 1 ? vector : width > 4 ? 1 : 2);
   static constexpr int used = columns * step + width;
@@ -36,12 +36,12 @@ struct ColumnScratch {
 ///
 /// With `solves`, b has the rows' entries of a right-hand side, a column more that is eliminated. In the diagonal block
 /// it becomes M^-1 b, where L = M D^(1/2) and the diagonal of M is 1. `own_scale` becomes 1 / L(row, row).
-/// With `kept`, what is below the diagonal of column c stays at scratch + c * step, unscaled.
-template <bool safe, bool solves = false, bool kept = false, int group = 32, class T, int width, int each>
+/// With `keeps_columns`, what is below the diagonal of column c stays at scratch + c * step, unscaled.
+template <bool safe, bool solves = false, bool keeps_columns = false, int group = 32, class T, int width, int each>
 __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, T* scratch, T* b = nullptr,
                                                   Real<T>* own_scale = nullptr) {
   using R = Real<T>;
-  using Scratch = ColumnScratch<T, width, kept>;
+  using Scratch = ColumnScratch<T, width, keeps_columns>;
   constexpr int V = Scratch::vector;
   T column[width], next = T(0);  // the column that was sent, and its entry in the next pivot's row
   T above = T(0);                // the right-hand side in the pivot's row
@@ -55,7 +55,7 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
     if (c + 1 < width && row == k) raw[corner_at] = a[0][k];
     __syncwarp();  // the column is visible
     // Lanes whose row is done need not read, which gains 4 % at order 16, and nothing where columns are kept.
-    if (width <= 8 || kept || row > c || c == 0)
+    if (width <= 8 || keeps_columns || row > c || c == 0)
 #pragma unroll
       for (int q = (c == 0 ? 0 : k) / V * V; q < width; q += V) {
         const auto v = *reinterpret_cast<const EntryVector<T, V>*>(raw + q);
