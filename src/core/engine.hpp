@@ -68,7 +68,7 @@ struct Remaining {
 
 /// What every operation has in common: it works on all items of its batches; windows are clipped to each item; items
 /// whose info is not 0 are skipped (info may be null: none is); an operation that is one large BLAS call may compute
-/// garbage in a failed item's own window instead of skipping it (see keep). Operations are enqueued in order.
+/// garbage in a failed item's own window instead of skipping it (see save). Operations are enqueued in order.
 template <class E, class T>
 concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, Shape shape, int* info, const int* read_info,
                              Pivots<int> pivots, Pivots<const int> read_pivots, index_t k, Real<T>* real_out, T* out, const T* read_out,
