@@ -20,8 +20,8 @@ struct CholeskyTuning {
                               // largest order is this or more
   index_t few = 24;           // CUDA: all of the device works on up to n / few items of order n, more than 256, or 160 if
                               // they are complex; if they are more, a block on each
-  index_t fused = 32;         // up to so many right-hand sides, small items are factored and solved in one launch, or in
-                              // SIMD lanes together
+  index_t fused = 32;         // up to so many right-hand sides, small items are factored and solved in SIMD lanes together;
+                              // CUDA: in one launch, for one right-hand side at most
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid
   index_t macro_tiles = 4500;  // CUDA: from this order on its pieces are macro tiles of 2 x 2 tiles,
   index_t band = 1;           // CUDA: and so many columns of them are worked off together

@@ -38,6 +38,7 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
 // batched/cholesky_solve.cuh: items of order up to this. A factored and B solved for, or solves with factors that
 // exist; `flipped`: A = conj(L) L^T.
 inline constexpr index_t cholesky_solve_limit = 64;
+inline constexpr index_t factor_solve_columns = 1;  // of B, at most, where A is factored in the same launch
 template <class T>
 void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info);
 template <class T>

@@ -12,8 +12,6 @@ struct MixedShape {
   static constexpr int small =
       max(max_tiles > 4 ? 0 : 2 * LanesShape<T, 16, true>::scratch, 4 * LanesShape<T, 8, true>::scratch);  // of a warp
   static constexpr int entries(int n) { return max(WarpShape<T, max_tiles>::entries(n), small); }
-  // On a multiprocessor. Sizes up to 64 in single: 44.4 us with 18, 45.8 with 16.
-  static constexpr int blocks = WarpShape<T, max_tiles>::blocks;
   // Turns of each chunk that come first. Sizes up to 32 in double: 21.4 us with 8, 21.6 with 16.
   static constexpr int early = max_tiles > 4 ? 16 : 8;
 };
@@ -72,7 +70,7 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
 /// by chunk from the last one on as ItemTurn does it; then the next ones of all chunks, and so on: what is left at the
 /// end is small and fills the gaps.
 template <class T, int max_tiles>
-__global__ void __launch_bounds__(32, MixedShape<T, max_tiles>::blocks)
+__global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
     cholesky_mixed_kernel(const __grid_constant__ Items<T> A, int above, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T* const shared = reinterpret_cast<T*>(aligned);

@@ -76,7 +76,8 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
 }
 template <class T>
 bool CudaEngine::cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int* info, const CholeskyTuning& tuning) {
-  if (A.rows > min(tuning.whole, cholesky_solve_limit) || B.cols > min(tuning.fused, index_t(1))) return false;
+  if (A.rows > min(tuning.whole, cholesky_solve_limit) || B.cols > min(tuning.fused, factor_solve_columns))
+    return false;
   if (arena().planning()) return true;
   const Traced traced(*this, "cholesky_solve_whole", A.rows, B.cols);
   set_path("one launch");
