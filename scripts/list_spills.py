@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Compiles kernels of a build again and lists what they spill, by kernel and by the functions that it calls.
 
-    scripts/list_spills.py build cholesky_select_f64 cholesky_select_c64          # those of build/generated/kernels/cholesky_select_f64.cu, ...
-    scripts/list_spills.py build cholesky_f64 --save before.json    # and keeps the numbers
-    scripts/list_spills.py build cholesky_f64 --against before.json # only what is another number now
+    scripts/list_spills.py build cholesky_select_f64 cholesky_select_c64   # of build/generated/kernels/cholesky_select_f64.cu, ...
+    scripts/list_spills.py build cholesky_select_f64 --save before.json    # and keeps the numbers
+    scripts/list_spills.py build cholesky_select_f64 --against before.json # only what is another number now
 
 Worth a look after each change of a kernel whose registers are full: what it holds while it calls a function is missing there,
-see bench/notebook/2026-11-16-batched.md. Nothing of the build is changed, and no GPU is needed. Of several architectures the last one counts.
+see bench/notebook/2026-11-16-batched.md. A new name of a function may change what it spills, too. Nothing of the build is
+changed, and no GPU is needed. Of several architectures the last one counts.
 """
 import argparse
 import json
@@ -44,7 +45,7 @@ def readable(names):
     plain = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
     short = {}
     for name, text in zip(names, plain.splitlines()):
-        text = re.sub(r"\(\w+\)(\d+)", r"\1", re.sub(r"trifactor::(core|cuda)::", "", text))  # (Turned)2 is 2
+        text = re.sub(r"\(\w+\)(\d+)", r"\1", re.sub(r"trifactor::(core|cuda)::", "", text))  # (int)2 is 2
         short[name] = re.sub(r"^(void|int|bool) ", "", text.split("(")[0]).strip()
     return short
 

@@ -11,8 +11,9 @@ namespace trifactor {
 // Expert forms. The first argument says where and in which order; all memory, info included, is the queue's.
 // They are asynchronous on CUDA queues and complete on return on host queues. A caller's mistake throws
 // InvalidArgument before anything is enqueued. See views.hpp for one matrix and the kinds of batches, makers.hpp for how to make
-// them: both views of a call are of one kind, with as many items. A Matrix passes as a view, a Buffer as a view of one column. info has an entry for each item (one for a single matrix); calls that factor write it, whatever it holds,
-// and calls that follow read it, or take null for "all are good".
+// them: both views of a call are of one kind, with as many items. A Matrix passes as a view, a Buffer as a view of one column.
+// info has an entry for each item (one for a single matrix); calls that factor write it, whatever it holds, and calls that follow
+// read it, or take null for "all are good".
 
 /// Factors every item of A, square, in place; the other triangle is neither read nor written. info[i] becomes 0, or the order k
 /// of the first leading minor whose pivot is not positive and finite: the leading triangle of order k-1 is then valid,

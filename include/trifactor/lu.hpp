@@ -12,13 +12,15 @@ namespace trifactor {
 
 /// Factors every item of A (m x n, any shape) in place. pivots has room for count * min(m, n) of them, in the queue's memory. Item i
 /// has its own at pivots + i * min(m, n), for a ragged batch i * min(max_rows, max_cols): pivots[k] is LAPACK's 1-based row that was
-/// exchanged with row k + 1, and a ragged item has as many as its own sizes allow. info[i] becomes 0, or the first k whose pivot is exactly zero; the factorization is
-/// complete either way. A NaN wins the pivot search. An impossible item of a ragged batch gets -1 and is left alone.
+/// exchanged with row k + 1, and a ragged item has as many as its own sizes allow. info[i] becomes 0, or the first k whose pivot is
+/// exactly zero; the factorization is complete either way. A NaN wins the pivot search. An impossible item of a ragged batch gets -1
+/// and is left alone.
 template <WritableBatch B>
 TRIFACTOR_API void lu(Queue&, B A, ArrayView<int> pivots, ArrayView<int> info, const LuOptions& = {});
 
 /// Factors every item of a batch of square matrices and solves A X = B with it; X holds B on entry, any number of columns, in a
-/// ragged batch each item its own. X is left alone where a pivot is zero; a ragged item that is not square or whose X does not fit gets info = -1.
+/// ragged batch each item its own. X is left alone where a pivot is zero; a ragged item that is not square or whose X does not fit
+/// gets info = -1.
 template <WritableBatch B>
 TRIFACTOR_API void lu_factor_solve(Queue&, B A, ArrayView<int> pivots, std::type_identity_t<B> X, ArrayView<int> info,
                                    const LuOptions& = {});
