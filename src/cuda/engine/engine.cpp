@@ -115,13 +115,13 @@ template <class T>
 bool CudaEngine::cholesky_realigned(Items<T> A, int band, int* info) {
   const Tile<T> a = A.item(0);
   if (lines_aligned(a.data, A.is_flipped ? a.row_stride : a.col_stride)) return false;
-  constexpr index_t line = 16;  // entries: whole sectors of memory, in every scalar
-  const index_t n = A.rows, ld = ceil_div(n, line) * line;
+  constexpr index_t line = 16;  // entries: whole sectors of memory, in every scalar, and what a tensor map is made of
+  const index_t n = A.rows, order = ceil_div(n, line) * line;  // beyond n the copy is the identity
   const bool planning = arena().planning();
-  if (!planning && capturing() && !arena().has_room(std::size_t(n * ld) * sizeof(T))) return false;
-  const auto room = arena().try_take<T>(n * ld);
+  if (!planning && capturing() && !arena().has_room(std::size_t(order * order) * sizeof(T))) return false;
+  const auto room = arena().try_take<T>(order * order);
   if (!planning && !room.data()) return false;
-  Items<T> copy = one_matrix(room.data(), n, n, ld);
+  Items<T> copy = one_matrix(room.data(), order, order, order);
   if (A.is_flipped) copy = copy.flipped();
   const auto copy_triangle = [&](Items<const T> from, Items<T> to) {
     if (planning) return;

@@ -209,24 +209,26 @@ void launch_shift_failed(void* stream, Items<T> A, const T* saved, Real<T> shift
   launch(stream, shift_failed_kernel<T>, grid_for(A.count), entry_threads, 0, A, saved, shift, info, retry, shifts);
 }
 
-/// The lower triangle, line by line as it lies: columns, or, where those are contiguous, rows. A line begins at a multiple of 32
-/// entries, so that a warp meets whole sectors where lines are aligned.
+/// The lower triangle of `to` becomes that of `from`, or, where `to` is the larger one, of the identity. Line by line
+/// as it lies: columns, or, where those are contiguous, rows. A line begins at a multiple of 32 entries, so that a warp
+/// meets whole sectors where lines are aligned.
 template <class T>
 __global__ void __launch_bounds__(entry_threads) copy_lower_kernel(Tile<const T> from, Tile<T> to) {
   constexpr int at_once = 4;
   const bool by_columns = from.row_stride == 1;
   const index_t from_line = by_columns ? from.col_stride : from.row_stride;
   const index_t to_line = by_columns ? to.col_stride : to.row_stride;
-  for (index_t line = blockIdx.x; line < from.rows; line += gridDim.x) {
+  for (index_t line = blockIdx.x; line < to.rows; line += gridDim.x) {
     const T* source = from.data + line * from_line;
     T* target = to.data + line * to_line;
-    const index_t begin = by_columns ? line : 0, end = by_columns ? from.rows : line + 1;
+    const index_t begin = by_columns ? line : 0, end = by_columns ? to.rows : line + 1;
+    const index_t copied = line < from.rows ? from.rows : 0;  // what lies beyond is the identity
     for (index_t first = begin / 32 * 32 + threadIdx.x; first < end; first += at_once * entry_threads) {
       const auto inside = [&](index_t f) { return begin <= f && f < end; };
       T v[at_once];
 #pragma unroll
       for (int t = 0; t < at_once; ++t)
-        if (const index_t f = first + t * entry_threads; inside(f)) v[t] = source[f];
+        if (const index_t f = first + t * entry_threads; inside(f)) v[t] = f < copied ? source[f] : T(f == line);
 #pragma unroll
       for (int t = 0; t < at_once; ++t)
         if (const index_t f = first + t * entry_threads; inside(f)) target[f] = v[t];
@@ -235,7 +237,7 @@ __global__ void __launch_bounds__(entry_threads) copy_lower_kernel(Tile<const T>
 }
 template <class T>
 void launch_copy_lower(void* stream, Items<const T> from, Items<T> to) {
-  launch(stream, copy_lower_kernel<T>, entry_grid(from.rows, entry_threads), entry_threads, 0, from.item(0), to.item(0));
+  launch(stream, copy_lower_kernel<T>, entry_grid(to.rows, entry_threads), entry_threads, 0, from.item(0), to.item(0));
 }
 
 /// saved := X, or back again, if the factorization had failed.

@@ -29,7 +29,7 @@ void launch_save_lower(void* stream, Items<const T> A, T* saved, double* shifts)
 template <class T>
 void launch_shift_failed(void* stream, Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry,
                          double* shifts);
-/// Two matrices that both lie by columns, or both by rows.
+/// Two matrices that both lie by columns, or both by rows; a larger `to` is the identity beyond `from`.
 template <class T>
 void launch_copy_lower(void* stream, Items<const T> from, Items<T> to);
 template <class T>
