@@ -21,16 +21,175 @@ struct LuStrip {
   using Vector = EntryVector<T, vector>;
 };
 
+/// Where the interchanges of a panel take rows from, in shared memory.
+template <class S>
+struct LuExchanges {
+  static constexpr int width = S::width;
+  int partner[width];     // row i is exchanged with partner[i]
+  int source[2 * width];  // what row i becomes, and what row partner[i] becomes
+  int target[width];      // partner[i] where it lies below the rows that are solved, or -1
+
+  /// source and target, of the first `size` interchanges; the others of `partner` are rows with themselves.
+  __device__ __forceinline__ void list(int rank, int size, int solved) {
+    for (int i = rank; i < 2 * width; i += S::threads) {
+      const bool top = i < width;
+      const int to = top ? i : partner[i - width];
+      int from = to;
+#pragma unroll 16
+      for (int x = width - 1; x >= 0; --x) {  // back through the interchanges
+        const int there = partner[x];
+        from = from == x ? there : from == there ? x : from;
+      }
+      source[i] = from;
+      if (!top) target[i - width] = i - width < size && to >= solved ? to : -1;
+    }
+  }
+};
+
+/// Left operands: rows i .. i + 15 that come before `end`, and columns k .. k + 15 of the panel.
+template <class T>
+struct PanelOperand {
+  const Tile<const T>& l;
+  int g, t;  // place of the lane in a fragment
+  __device__ __forceinline__ void operator()(int i, int end, int k, T (&x)[4][2]) const {
+    const T* from = l.data + i + g + (k + 4 * t) * l.col_stride;
+#pragma unroll
+    for (int s = 0; s < 4; ++s, from += l.col_stride) {
+      const bool in = k + 4 * t + s < int(l.cols);
+      x[s][0] = in && i + g < end ? from[0] : T(0), x[s][1] = in && i + g + 8 < end ? from[8] : T(0);
+    }
+  }
+};
+/// Right operands: rows k .. k + 15 and columns 8 q .. 8 q + 7 of the rows that are solved.
+template <class T, class S>
+struct SolvedOperand {
+  const T* X;
+  int g, t;
+  __device__ __forceinline__ void operator()(int q, int k, T (&y)[4]) const {
+    using Vector = typename S::Vector;
+#pragma unroll
+    for (int s = 0; s < 4; s += S::vector) {
+      const Vector v = *reinterpret_cast<const Vector*>(X + (8 * q + g) * S::pitch + k + 4 * t + s);
+#pragma unroll
+      for (int e = 0; e < S::vector; ++e) y[s + e] = v.v[e];
+    }
+  }
+};
+
+/// D := the triangles on the diagonal of the panel, of 16 x 16 each, by rows. Its part of one thread.
+template <class T, class S>
+__device__ __forceinline__ void copy_triangles(const Tile<const T>& l, int solved, T* D, int rank) {
+  for (int e = rank; e < S::width * 16; e += S::threads) {
+    const int i = e % S::width, c = i / 16 * 16 + e / S::width;
+    D[i * S::line + e / S::width] = i < solved && c < i ? l.data[i + c * l.col_stride] : T(0);
+  }
+}
+/// 16 entries of a column := D^-1 times them; D is unit lower triangular, by rows.
+template <class T, class S>
+__device__ __forceinline__ void solve_sixteen(T* column, const T* D) {
+  using Vector = typename S::Vector;
+  constexpr int vector = S::vector;
+  T v[16];
+#pragma unroll
+  for (int i = 0; i < 16; i += vector) {
+    const Vector y = *reinterpret_cast<const Vector*>(column + i);
+#pragma unroll
+    for (int e = 0; e < vector; ++e) v[i + e] = y.v[e];
+  }
+#pragma unroll
+  for (int i = 1; i < 16; ++i)
+#pragma unroll
+    for (int c = 0; c < i; c += vector) {
+      const Vector y = *reinterpret_cast<const Vector*>(D + i * S::line + c);
+#pragma unroll
+      for (int e = 0; e < vector; ++e)
+        if (c + e < i) v[i] = minus_product(v[i], y.v[e], v[c + e]);
+    }
+#pragma unroll
+  for (int i = 0; i < 16; i += vector) {
+    Vector y;
+#pragma unroll
+    for (int e = 0; e < vector; ++e) y.v[e] = v[i + e];
+    *reinterpret_cast<Vector*>(column + i) = y;
+  }
+}
+/// X := L11^-1 X, 16 rows at a time; D holds the triangles on the diagonal of L11. By all threads of the block.
+template <class T, class S>
+__device__ __forceinline__ void solve_rows(const PanelOperand<T>& left, const SolvedOperand<T, S>& right, int solved,
+                                           T* X, const T* D, int rank, int warp) {
+  constexpr int pitch = S::pitch;
+  for (int k = 0; k < solved; k += 16) {
+    T x[4][2];
+    const int first = k + 16 + 16 * warp;
+    if (first < solved) left(first, solved, k, x);
+    __syncthreads();  // these rows are up to date
+    if (rank < S::cols) solve_sixteen<T, S>(X + rank * pitch + k, D + k * S::line);
+    __syncthreads();  // and solved
+#pragma unroll 1
+    for (int i = first; i < solved; i += 16 * S::warps) {
+      if (i != first) left(i, solved, k, x);
+#pragma unroll 2
+      for (int q = 0; q < S::tiles; ++q) {
+        T y[4], c[4], *const C = X + (8 * q + 2 * right.t) * pitch + i + right.g;
+        right(q, k, y);
+#pragma unroll
+        for (int e = 0; e < 4; ++e) c[e] = C[e % 2 * pitch + e / 2 * 8];
+        subtract_sixteen(c, x, y);
+#pragma unroll
+        for (int e = 0; e < 4; ++e) C[e % 2 * pitch + e / 2 * 8] = c[e];
+      }
+    }
+  }
+}
+
+/// A column of X goes back to the matrix. By one warp.
+template <class T, class S>
+__device__ __forceinline__ void store_solved(const T* column, T* to, int solved, int lane) {
+#pragma unroll
+  for (int i = 0; i < S::width; i += 32)
+    if (lane + i < solved) to[lane + i] = column[lane + i];
+}
+
+/// 16 rows of the strip below the rows that are solved, in the registers of a warp.
+template <class T, class S>
+struct StripRows {
+  bool rows[2];  // whether the lane's rows are inside
+  int inside;    // columns, from the lane's first one on
+  T c[S::tiles][4];
+
+  __device__ __forceinline__ void load(const T* C, index_t ld) {
+#pragma unroll
+    for (int q = 0; q < S::tiles; ++q, C += 8 * ld)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c[q][e] = rows[e / 2] && 8 * q + e % 2 < inside ? C[e % 2 * ld + e / 2 * 8] : T(0);
+  }
+  /// this -= x times rows k .. k + 15 that are solved.
+  __device__ __forceinline__ void subtract(const T (&x)[4][2], const SolvedOperand<T, S>& right, int k) {
+#pragma unroll
+    for (int q = 0; q < S::tiles; ++q) {
+      T y[4];
+      right(q, k, y);
+      subtract_sixteen(c[q], x, y);
+    }
+  }
+  __device__ __forceinline__ void store(T* C, index_t ld) const {
+#pragma unroll
+    for (int q = 0; q < S::tiles; ++q, C += 8 * ld)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (rows[e / 2] && 8 * q + e % 2 < inside) C[e % 2 * ld + e / 2 * 8] = c[q][e];
+  }
+};
+
 /// The panel L is (m, w), A (m, any). A := P A; its first w rows := L^-1 times them; the others -= L times those.
 template <class T, class S>
 __global__ void __launch_bounds__(S::threads, S::blocks)
     lu_trailing_update_kernel(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info, int strips) {
-  constexpr int width = S::width, cols = S::cols, warps = S::warps, P = S::pitch, vector = S::vector;
-  using Vector = typename S::Vector;
+  constexpr int width = S::width, cols = S::cols, warps = S::warps;
   extern __shared__ __align__(16) unsigned char strip_memory[];
-  __shared__ int partner[width], source[2 * width], target[width];
+  __shared__ LuExchanges<S> lists;
   T* const X = reinterpret_cast<T*>(strip_memory);  // (width, cols), the rows that are solved
-  T* const D = X + P * cols;                        // (width, 16) by rows, the triangles on the diagonal
+  T* const D = X + S::pitch * cols;                 // (width, 16) by rows, the triangles on the diagonal
   const int rank = int(threadIdx.x), lane = rank % 32, warp = rank / 32, g = lane / 4, t = lane % 4;
   const int strip = int(blockIdx.x) % strips;
   for (index_t b = blockIdx.x / strips; b < A.count; b += gridDim.x / strips) {
@@ -46,24 +205,10 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
       T* const a = whole.data + j0 * ld;
       __syncthreads();  // nobody reads the strip before
       for (int i = rank; i < width; i += S::threads)
-        partner[i] = i < exchanges ? pivots.item(b)[i] - 1 - int(pivots.first) : i;
-      for (int e = rank; e < width * 16; e += S::threads) {
-        const int i = e % width, c = i / 16 * 16 + e / width;
-        D[i * S::line + e / width] = i < solved && c < i ? l.data[i + c * l.col_stride] : T(0);
-      }
+        lists.partner[i] = i < exchanges ? pivots.item(b)[i] - 1 - int(pivots.first) : i;
+      copy_triangles<T, S>(l, solved, D, rank);
       __syncthreads();  // the interchanges and the triangles are there
-      for (int i = rank; i < 2 * width; i += S::threads) {
-        const bool top = i < width;
-        const int to = top ? i : partner[i - width];
-        int from = to;
-#pragma unroll 16
-        for (int x = width - 1; x >= 0; --x) {  // back through the interchanges
-          const int there = partner[x];
-          from = from == x ? there : from == there ? x : from;
-        }
-        source[i] = from;
-        if (!top) target[i - width] = i - width < exchanges && to >= solved ? to : -1;
-      }
+      lists.list(rank, exchanges, solved);
       __syncthreads();  // the lists are there
       constexpr int each = width / 32, together = width > 64 ? 2 : 4;
 #pragma unroll 1
@@ -76,8 +221,8 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
 #pragma unroll
           for (int r = 0; r < each; ++r) {
             const int i = lane + 32 * r;
-            above[c][r] = in && i < solved ? from[source[i]] : T(0);
-            if (in && target[i] >= 0) below[c][r] = from[source[width + i]];
+            above[c][r] = in && i < solved ? from[lists.source[i]] : T(0);
+            if (in && lists.target[i] >= 0) below[c][r] = from[lists.source[width + i]];
           }
         }
         __syncwarp();  // every row is read before one is written
@@ -87,115 +232,33 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
 #pragma unroll
           for (int r = 0; r < each; ++r) {
             const int i = lane + 32 * r;
-            X[(c0 + c) * P + i] = above[c][r];
-            if (c0 + c < wide && target[i] >= 0) to[target[i]] = below[c][r];
+            X[(c0 + c) * S::pitch + i] = above[c][r];
+            if (c0 + c < wide && lists.target[i] >= 0) to[lists.target[i]] = below[c][r];
           }
         }
       }
-      const auto left = [&](int i, int end, int k, T(&x)[4][2]) {  // rows i .. i + 15, columns k .. k + 15 of the panel
-        const T* from = l.data + i + g + (k + 4 * t) * l.col_stride;
-#pragma unroll
-        for (int s = 0; s < 4; ++s, from += l.col_stride) {
-          const bool in = k + 4 * t + s < w;
-          x[s][0] = in && i + g < end ? from[0] : T(0), x[s][1] = in && i + g + 8 < end ? from[8] : T(0);
-        }
-      };
-      const auto right = [&](int q, int k, T(&y)[4]) {
-#pragma unroll
-        for (int s = 0; s < 4; s += vector) {
-          const Vector v = *reinterpret_cast<const Vector*>(X + (8 * q + g) * P + k + 4 * t + s);
-#pragma unroll
-          for (int e = 0; e < vector; ++e) y[s + e] = v.v[e];
-        }
-      };
-      for (int k = 0; k < solved; k += 16) {
-        T x[4][2];
-        const int first = k + 16 + 16 * warp;
-        if (first < solved) left(first, solved, k, x);
-        __syncthreads();  // these rows are up to date
-        if (rank < cols) {
-          T v[16], *const column = X + rank * P + k;
-#pragma unroll
-          for (int i = 0; i < 16; i += vector) {
-            const Vector y = *reinterpret_cast<const Vector*>(column + i);
-#pragma unroll
-            for (int e = 0; e < vector; ++e) v[i + e] = y.v[e];
-          }
-#pragma unroll
-          for (int i = 1; i < 16; ++i)
-#pragma unroll
-            for (int c = 0; c < i; c += vector) {
-              const Vector y = *reinterpret_cast<const Vector*>(D + (k + i) * S::line + c);
-#pragma unroll
-              for (int e = 0; e < vector; ++e)
-                if (c + e < i) v[i] = minus_product(v[i], y.v[e], v[c + e]);
-            }
-#pragma unroll
-          for (int i = 0; i < 16; i += vector) {
-            Vector y;
-#pragma unroll
-            for (int e = 0; e < vector; ++e) y.v[e] = v[i + e];
-            *reinterpret_cast<Vector*>(column + i) = y;
-          }
-        }
-        __syncthreads();  // and solved
-#pragma unroll 1
-        for (int i = first; i < solved; i += 16 * warps) {
-          if (i != first) left(i, solved, k, x);
-#pragma unroll 2
-          for (int q = 0; q < S::tiles; ++q) {
-            T y[4], c[4], *const C = X + (8 * q + 2 * t) * P + i + g;
-            right(q, k, y);
-#pragma unroll
-            for (int e = 0; e < 4; ++e) c[e] = C[e % 2 * P + e / 2 * 8];
-            subtract_sixteen(c, x, y);
-#pragma unroll
-            for (int e = 0; e < 4; ++e) C[e % 2 * P + e / 2 * 8] = c[e];
-          }
-        }
-      }
-      for (int c = warp; c < wide; c += warps) {
-#pragma unroll
-        for (int r = 0; r < each; ++r)
-          if (lane + 32 * r < solved) a[lane + 32 * r + c * ld] = X[c * P + lane + 32 * r];
-      }
-      // The rows below. What was exchanged into them was written by this block, before a barrier.
+      const PanelOperand<T> left{l, g, t};
+      const SolvedOperand<T, S> right{X, g, t};
+      solve_rows<T, S>(left, right, solved, X, D, rank, warp);
+      for (int c = warp; c < wide; c += warps) store_solved<T, S>(X + c * S::pitch, a + c * ld, solved, lane);
+        // The rows below. What was exchanged into them was written by this block, before a barrier.
 #pragma unroll 1
       for (int i = solved + 16 * warp; i < m; i += 16 * warps) {
-        const bool rows[2] = {i + g < m, i + g + 8 < m};
-        const int inside = wide - 2 * t;
-        T c[S::tiles][4], x[4][2], next[4][2];
+        T x[4][2], next[4][2];
         left(i, m, 0, x);
-        T* C = a + i + g + 2 * t * ld;
-#pragma unroll
-        for (int q = 0; q < S::tiles; ++q, C += 8 * ld)
-#pragma unroll
-          for (int e = 0; e < 4; ++e)
-            c[q][e] = rows[e / 2] && 8 * q + e % 2 < inside ? C[e % 2 * ld + e / 2 * 8] : T(0);
-        const auto multiply = [&](int k, const T(&z)[4][2]) {
-#pragma unroll
-          for (int q = 0; q < S::tiles; ++q) {
-            T y[4];
-            right(q, k, y);
-            subtract_sixteen(c[q], z, y);
-          }
-        };
+        StripRows<T, S> sum{{i + g < m, i + g + 8 < m}, wide - 2 * t};
+        sum.load(a + i + g + 2 * t * ld, ld);
 #pragma unroll 1
         for (int k = 0; k < w; k += 32) {
           left(i, m, k + 16, next);
-          multiply(k, x);
+          sum.subtract(x, right, k);
           if (k + 16 >= w) break;
           left(i, m, k + 32, x);
-          multiply(k + 16, next);
+          sum.subtract(next, right, k + 16);
         }
         index_t stride = ld;
         asm volatile("" : "+l"(stride));  // optimization barrier: addresses held in registers would spill
-        C = a + i + g + 2 * t * stride;
-#pragma unroll
-        for (int q = 0; q < S::tiles; ++q, C += 8 * stride)
-#pragma unroll
-          for (int e = 0; e < 4; ++e)
-            if (rows[e / 2] && 8 * q + e % 2 < inside) C[e % 2 * stride + e / 2 * 8] = c[q][e];
+        sum.store(a + i + g + 2 * t * stride, stride);
       }
     }
   }
