@@ -59,6 +59,41 @@ struct TrsmBatch {
   };
 };
 
+/// v := L^-1 v for a lower triangle of order n in shared memory, whose diagonal is inverted. By one lane.
+template <class T>
+__device__ __forceinline__ void solve_column(const T* L, int n, bool unit, T (&v)[TrsmBatch<T>::edge]) {
+  using S = TrsmBatch<T>;
+#pragma unroll
+  for (int k = 0; k < S::edge; ++k) {
+    if (k >= n) break;
+    if (!unit) v[k] = v[k] * L[k * S::column + k];
+#pragma unroll
+    for (int i = (k + 1) / S::vector * S::vector; i < S::edge; i += S::vector) {
+      const auto l = *reinterpret_cast<const typename S::Vector*>(L + k * S::column + i);
+#pragma unroll
+      for (int e = 0; e < S::vector; ++e)
+        if (i + e > k) v[i + e] = minus_product(v[i + e], l.v[e], v[k]);
+    }
+  }
+}
+/// The same with an upper triangle.
+template <class T>
+__device__ __forceinline__ void solve_upper_column(const T* U, int n, T (&v)[TrsmBatch<T>::edge]) {
+  using S = TrsmBatch<T>;
+#pragma unroll
+  for (int k = S::edge - 1; k >= 0; --k) {
+    if (k >= n) continue;
+    v[k] = v[k] * U[k * S::column + k];
+#pragma unroll
+    for (int i = 0; i < k; i += S::vector) {
+      const auto u = *reinterpret_cast<const typename S::Vector*>(U + k * S::column + i);
+#pragma unroll
+      for (int e = 0; e < S::vector; ++e)
+        if (i + e < k) v[i + e] = minus_product(v[i + e], u.v[e], v[k]);
+    }
+  }
+}
+
 /// B := A^-1 B for triangles of order up to 32, a column of B to a lane. Where there are pivots, the rows of B are
 /// exchanged first, also with those below the ones that are solved. An upper triangle is a lower one seen from its last
 /// row. `both`: A holds the factors of LU, and B is solved with its unit lower triangle and then with the upper one.
@@ -126,32 +161,8 @@ __global__ void __launch_bounds__(32 * TrsmBatch<T>::warps)
 #pragma unroll
       for (int i = 0; i < edge; ++i)
         v[i] = lane >= cols || i >= n ? T(0) : staged ? strip[lane * S::pitch + i] : x(row(i), j0 + lane);
-#pragma unroll
-      for (int k = 0; k < edge; ++k) {
-        if (k >= n) break;
-        if (!shape.unit) v[k] = v[k] * L[k * S::column + k];
-#pragma unroll
-        for (int i = (k + 1) / S::vector * S::vector; i < edge; i += S::vector) {
-          const auto l = *reinterpret_cast<const typename S::Vector*>(L + k * S::column + i);
-#pragma unroll
-          for (int e = 0; e < S::vector; ++e)
-            if (i + e > k) v[i + e] = minus_product(v[i + e], l.v[e], v[k]);
-        }
-      }
-      if constexpr (both) {
-#pragma unroll
-        for (int k = edge - 1; k >= 0; --k) {
-          if (k >= n) continue;
-          v[k] = v[k] * L[k * S::column + k];
-#pragma unroll
-          for (int i = 0; i < k; i += S::vector) {
-            const auto u = *reinterpret_cast<const typename S::Vector*>(L + k * S::column + i);
-#pragma unroll
-            for (int e = 0; e < S::vector; ++e)
-              if (i + e < k) v[i + e] = minus_product(v[i + e], u.v[e], v[k]);
-          }
-        }
-      }
+      solve_column<T>(L, n, shape.unit, v);
+      if constexpr (both) solve_upper_column<T>(L, n, v);
       if (staged) {
 #pragma unroll
         for (int i = 0; i < edge; ++i) strip[lane * S::pitch + i] = v[i];
