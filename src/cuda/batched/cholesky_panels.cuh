@@ -1,6 +1,6 @@
 // Cholesky of a matrix of order up to 160 by a few warps, from the left by panels of eight columns. As by one warp
-// (cholesky_warp.cuh), the triangle lies in shared memory in tiles of 8 x 8; one warp factors diagonal blocks, and the tiles
-// below are spread over all and multiplied by the inverse.
+// (cholesky_warp.cuh), the triangle lies in shared memory in tiles of 8 x 8; one warp factors diagonal blocks, and the
+// tiles below are spread over all and multiplied by the inverse.
 #pragma once
 
 #include <cuda/batched/cholesky_warp.cuh>
@@ -197,6 +197,34 @@ __device__ __forceinline__ void write_panel_diagonal(const Tile<T>& A, const T* 
   }
 }
 
+/// Factors a diagonal block of eight, of which `left` rows are inside the matrix, and inverts it: V by rows. By one
+/// warp. Returns 0 or the failed column + 1.
+template <class T>
+__device__ __forceinline__ int factor_panel_diagonal(T* diagonal, int left, T* scratch, T* V) {
+  // Lanes 0 to 7 have a row of it, all others one of the identity, which becomes one of the inverse.
+  using Store = PackedTileStore<T>;
+  T a[1][8];
+  const int lane = int(threadIdx.x % 32), row = lane % 8;
+  const auto read = [&]() TF_INLINE_LAMBDA {
+    read_row<Store>(diagonal, row, a[0]);
+    if (lane >= 8 || row >= left)
+#pragma unroll
+      for (int c = 0; c < 8; ++c) a[0][c] = T(c == row ? 1 : 0);
+  };
+  read();
+  Real<T> mine = factor_columns<false>(a, lane, scratch);
+  if (__any_sync(~0u, !in_fast_range(mine))) {
+    read();
+    mine = factor_columns<true>(a, lane, scratch);
+  }
+  const int failed = __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
+  if (lane < 8)
+    write_row<Store>(diagonal, row, a[0]);
+  else if (lane < 16)
+    write_vectors(V + row * PivotBlock<T>::pitch, a[0]);
+  return failed;
+}
+
 /// Factors A by all threads of the block. Returns 0, or the order of the minor that is not positive definite. Shared
 /// memory is free again after a barrier. In turn, for each panel: it is updated with those before, and the first warp
 /// factors its diagonal block [the inverse is there] all others are multiplied by it [it is complete]. The last warp
@@ -228,27 +256,7 @@ __device__ __forceinline__ int factor_panels(const Tile<T>& A) {
       if (p > 0) tiles.subtract(p - 1);
       tiles.store_diagonal();
       __syncwarp();  // the diagonal block is there
-      // Lanes 0 to 7 have a row of it, all others one of the identity, which becomes one of the inverse.
-      T a[1][8];
-      T* const diagonal = store + Store::tile(p, p);
-      const int row = lane % 8;
-      const auto read = [&]() TF_INLINE_LAMBDA {
-        read_row<Store>(diagonal, row, a[0]);
-        if (lane >= 8 || 8 * p + row >= n)
-#pragma unroll
-          for (int c = 0; c < 8; ++c) a[0][c] = T(c == row ? 1 : 0);
-      };
-      read();
-      Real<T> mine = factor_columns<false>(a, lane, scratch);
-      if (__any_sync(~0u, !in_fast_range(mine))) {
-        read();
-        mine = factor_columns<true>(a, lane, scratch);
-      }
-      failed = __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
-      if (lane < 8)
-        write_row<Store>(diagonal, row, a[0]);
-      else if (lane < 16)
-        write_vectors(V + row * PivotBlock<T>::pitch, a[0]);
+      failed = factor_panel_diagonal(store + Store::tile(p, p), n - 8 * p, scratch, V);
       if (lane == 0) status = failed;
       __syncthreads();  // the inverse is there
       tiles.template solve<by_rows>(out, ld, left, negative_inverse(V, LanePlace()), p, used, 0, 0);

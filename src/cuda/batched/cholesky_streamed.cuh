@@ -51,6 +51,43 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
   }
 }
 
+/// The strips of a chunk of rows are solved with the diagonal tiles at k0, of which those of its first rows are sent to
+/// the warp that factors, and written to A. row(s) is the first row of strip s.
+template <class T, class Shape, class Row>
+__device__ __forceinline__ void solve_chunk(TensorEntries<T> (&c)[Shape::wide][Shape::strips][Shape::tiles],
+                                            const Tile<T>& A, int k0, int r0, Row row, const TilePlace& place) {
+  using Shared = BlockShared<T, Shape>;
+  using Copied = StreamedTile<T>;
+  constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips, wide = Shape::wide;
+  const int n = int(A.rows), lane_place = Copied::place(place);
+#pragma unroll
+  for (int w = 0; w < wide; ++w) {
+    const int k = k0 + w * nb;
+    if (k >= n) break;
+    if (r0 == k0) {
+      if (row(0) < n && row(0) >= k && row(0) < k + nb) put_diagonal<T, Shape>(c[w][0], k, row(0), place);
+      __syncthreads();  // the diagonal tile is there
+      __syncthreads();  // it is factored
+    }
+#pragma unroll
+    for (int s = 0; s < strips; ++s)
+      if (row(s) >= k + nb && row(s) < n)
+        solve_strip<Shape, Copied>(c[w][s], opaque(A), k, row(s), w + 1 < wide && row(s) < k + 2 * nb,
+                                   Shared::between() + lane_place + (row(s) - k - nb), place);
+    if (Shared::status() > 0 && Shared::status() <= k + nb) break;  // the columns before the failed one are solved
+    if (w + 1 < wide && k + nb < n) {
+      if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there
+#pragma unroll
+      for (int s = 0; s < strips; ++s)
+        if (row(s) >= k + nb && row(s) < n)
+          subtract_tile<Copied, 1, tiles>(
+              [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[w + 1 < wide ? w + 1 : w][s][j]; },
+              Shared::between() + lane_place, [&](int, int v, int) TF_INLINE_LAMBDA { return as_left(c[w][s][v]); },
+              [](int, int) {});
+    }
+  }
+}
+
 template <class T, class Shape>
 __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
   using Shared = BlockShared<T, Shape>;
@@ -104,32 +141,7 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
         else if (any)
           update(std::integral_constant<int, 1>{});
       }
-#pragma unroll
-      for (int w = 0; w < wide; ++w) {
-        const int k = k0 + w * nb;
-        if (k >= n) break;
-        if (r0 == k0) {
-          if (any && row(0) >= k && row(0) < k + nb) put_diagonal<T, Shape>(c[w][0], k, row(0), place);
-          __syncthreads();  // the diagonal tile is there
-          __syncthreads();  // it is factored
-        }
-#pragma unroll
-        for (int s = 0; s < strips; ++s)
-          if (row(s) >= k + nb && row(s) < n)
-            solve_strip<Shape, Copied>(c[w][s], opaque(A), k, row(s), w + 1 < wide && row(s) < k + 2 * nb,
-                                       Shared::between() + lane_place + (row(s) - k - nb), place);
-        if (Shared::status() > 0 && Shared::status() <= k + nb) break;  // the columns before the failed one are solved
-        if (w + 1 < wide && k + nb < n) {
-          if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there
-#pragma unroll
-          for (int s = 0; s < strips; ++s)
-            if (row(s) >= k + nb && row(s) < n)
-              subtract_tile<Copied, 1, tiles>(
-                  [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[w + 1 < wide ? w + 1 : w][s][j]; },
-                  Shared::between() + lane_place, [&](int, int v, int) TF_INLINE_LAMBDA { return as_left(c[w][s][v]); },
-                  [](int, int) {});
-        }
-      }
+      solve_chunk<T, Shape>(c, A, k0, r0, row, place);
       __syncthreads();  // what was written is visible to all who read it from the left
     }
     if (Shared::status() > 0) break;

@@ -29,11 +29,31 @@ __device__ __forceinline__ void read_block(const T* block, T (&l)[8][8]) {
     }
 }
 
+/// V[b] := (diagonal block b of a factored tile)^-H, with the reciprocals of its diagonal. By one warp, by
+/// substitution: column k of the inverse of block b to a lane.
+template <int pitch, class T>
+__device__ __forceinline__ void invert_diagonal_blocks(const T* L, const T* scales, T* V) {
+  const int b = int(threadIdx.x) % 32 / 8, k = int(threadIdx.x) % 8;
+  const T* const block = L + 8 * b * (pitch + 1);
+  T x[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x[i] = T(i == k ? 1 : 0);
+#pragma unroll
+  for (int m = 0; m < 8; ++m) {
+    x[m] = x[m] * real(scales[8 * b + m]);
+#pragma unroll
+    for (int i = m + 1; i < 8; ++i) x[i] = minus_product(x[i], x[m], block[m * pitch + i]);
+  }
+  T* const out = V + b * PivotBlock<T>::size + k * PivotBlock<T>::pitch;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) out[i] = conj(x[i]);
+}
+
 /// Factors a tile of order n up to 32 in shared memory by one warp, eight columns after the other, and inverts its
 /// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. A lane has a row of the tile; with `sends`,
 /// those of the diagonal block send its columns around, otherwise every lane has the whole block and factors it for
 /// itself, as in factor_corner. Blocks of eight beyond n are left out: nothing lies below them. Returns 0, the failed
-/// column + 1, or, without `safe`, -1 when a pivot is not of a in_fast_range size: what the tile holds then is of no
+/// column + 1, or, without `safe`, -1 when a pivot is not in the fast range: what the tile holds then is of no
 /// use.
 template <bool safe, bool sends, int pitch, class T>
 __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
@@ -104,21 +124,7 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
     scratch[row] = T(own_scale);
     __syncwarp();  // all scales are there
   }
-  // Column k of the inverse of block b to a lane, by substitution.
-  const int b = row / 8, k = row % 8;
-  const T* const block = L + 8 * b * (pitch + 1);
-  T x[8];
-#pragma unroll
-  for (int i = 0; i < 8; ++i) x[i] = T(i == k ? 1 : 0);
-#pragma unroll
-  for (int m = 0; m < 8; ++m) {
-    x[m] = x[m] * real(scratch[8 * b + m]);
-#pragma unroll
-    for (int i = m + 1; i < 8; ++i) x[i] = minus_product(x[i], x[m], block[m * pitch + i]);
-  }
-  T* const out = V + b * PivotBlock<T>::size + k * PivotBlock<T>::pitch;
-#pragma unroll
-  for (int i = 0; i < 8; ++i) out[i] = conj(x[i]);
+  invert_diagonal_blocks<pitch>(L, scratch, V);
   return __ffs(int(__ballot_sync(~0u, !good_pivot(mine))));
 }
 /// The same of floats. A lane holds all that is left of its row, and updates it without the tensor cores: three

@@ -214,101 +214,109 @@ struct Product {
   }
   /// this -= A B^H, both M x depth. beside(step) is called depth / 4 times meanwhile.
   template <int depth, class L, class Beside>
-  __device__ void subtract(const T* A, const T* B, L, Beside beside) {
-    const int t = int(threadIdx.x);
-    if constexpr (tensor<T>) {
-      const int lane = t % 32, warp = t / 32;
-      static_assert(L::columns == columns);
-      const T* a = A + L::at(warp % down * 16 * rows_of + lane / 4 * (paired ? 2 : 1), lane % 4);
-      const T* b = B + L::at(warp / down * 8 * cols_of + lane / 4 * (paired ? 2 : 1), lane % 4);
-      // Sums of floats are cut off, not rounded, inside the tensor cores: long ones are added up outside.
-      constexpr bool rounded = sizeof(Real<Work>) == 4;
-      TensorEntries<Work> part[rounded ? rows_of * cols_of : 1];
-#pragma unroll
-      for (int i = 0; i < (rounded ? rows_of * cols_of : 1); ++i)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) part[i].set(e, Work(0));
-      constexpr int together = std::is_same_v<Work, float> ? 2 : 1;  // products of 4 columns that are one instruction
-      Work x[2][together][rows_of][2], y[2][together][cols_of];   // of this step, and of the next
-      const auto read = [&](int p) {
-        const int to = p / (4 * together) % 2;
-        using Pair = EntryVector<T, paired ? 2 : 1>;
-        const auto pair = [](const T* p) { return *reinterpret_cast<const Pair*>(p); };
-#pragma unroll
-        for (int s = 0; s < together; ++s) {
-#pragma unroll
-          for (int j = 0; j < cols_of; j += paired ? 2 : 1) {
-            const Pair v = pair(b + L::at(8 * j, p + 4 * s));
-            y[to][s][j] = Work(v.v[0]);
-            if constexpr (paired) y[to][s][j + 1] = Work(v.v[1]);
-          }
-#pragma unroll
-          for (int i = 0; i < rows_of; ++i) {
-            const Pair v = pair(a + L::at(16 * i, p + 4 * s));
-            x[to][s][i][0] = Work(v.v[0]);
-            if constexpr (paired) x[to][s][i][1] = Work(v.v[1]);
-            else x[to][s][i][1] = Work(a[L::at(16 * i + 8, p + 4 * s)]);
-          }
-        }
-      };
-      read(0);
-#pragma unroll
-      for (int p = 0; p < depth; p += 4 * together) {
-        if (p + 4 * together < depth) read(p + 4 * together);
-        const auto& now = x[p / (4 * together) % 2];
-        const auto& other = y[p / (4 * together) % 2];
-#pragma unroll
-        for (int i = 0; i < rows_of; ++i)
-#pragma unroll
-          for (int j = 0; j < cols_of; ++j) {
-            auto& to = rounded ? part[rounded ? i * cols_of + j : 0] : c[i * cols_of + j];
-            if constexpr (together == 2) subtract_eight(to.re, now[0][i], now[1][i], other[0][j], other[1][j]);
-            else tensor_subtract<false>(to, now[0][i][0], now[0][i][1], other[0][j]);
-          }
-#pragma unroll
-        for (int s = 0; s < together; ++s) beside(p / 4 + s);
-      }
-      if constexpr (rounded)
-#pragma unroll
-        for (int i = 0; i < rows_of * cols_of; ++i)
-#pragma unroll
-          for (int e = 0; e < 4; ++e) c[i].set(e, c[i].get(e) + part[i].get(e));
-    } else {
-      constexpr int along = L::columns ? 1 : load;  // columns that one load brings
-#pragma unroll 8
-      for (int p = 0; p < depth; p += along) {
-        if (p % 4 == 0) beside(p / 4);
-        T x[reach][along], y[wide][along];
-        const auto read = [&]<int lines, int size>(Lines<lines>, const T* S, int first, T(&z)[size][along]) {
-          if constexpr (L::columns) {
-#pragma unroll
-            for (int r = 0; r < size; r += group) {
-              const auto v = *reinterpret_cast<const EntryVector<T, group>*>(S + L::at(first * group + offset<lines>(r), p));
-#pragma unroll
-              for (int e = 0; e < group; ++e) z[r + e][0] = v.v[e];
-            }
-          } else {
-#pragma unroll
-            for (int r = 0; r < size; ++r) {
-              const auto v = *reinterpret_cast<const EntryVector<T, along>*>(S + L::at(first * group + offset<lines>(r), p));
-#pragma unroll
-              for (int e = 0; e < along; ++e) z[r][e] = v.v[e];
-            }
-          }
-        };
-        read(Lines<16>{}, A, t % 16, x), read(Lines<across>{}, B, t / 16, y);
-#pragma unroll
-        for (int e = 0; e < along; ++e)
-#pragma unroll
-          for (int s = 0; s < wide; ++s)
-#pragma unroll
-            for (int r = 0; r < reach; ++r)
-              c[s * reach + r] = minus_product(c[s * reach + r], x[r][e], conj(y[s][e]));
-      }
-    }
+  __device__ void subtract(const T* A, const T* B, L layout, Beside beside) {
+    if constexpr (tensor<T>)
+      subtract_tensor<depth>(A, B, layout, beside);
+    else
+      subtract_scalar<depth>(A, B, layout, beside);
   }
 
  private:
+  template <int depth, class L, class Beside>
+  __device__ __forceinline__ void subtract_tensor(const T* A, const T* B, L, Beside beside) {
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    static_assert(L::columns == columns);
+    const T* a = A + L::at(warp % down * 16 * rows_of + lane / 4 * (paired ? 2 : 1), lane % 4);
+    const T* b = B + L::at(warp / down * 8 * cols_of + lane / 4 * (paired ? 2 : 1), lane % 4);
+    // Sums of floats are cut off, not rounded, inside the tensor cores: long ones are added up outside.
+    constexpr bool rounded = sizeof(Real<Work>) == 4;
+    TensorEntries<Work> part[rounded ? rows_of * cols_of : 1];
+#pragma unroll
+    for (int i = 0; i < (rounded ? rows_of * cols_of : 1); ++i)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) part[i].set(e, Work(0));
+    constexpr int together = std::is_same_v<Work, float> ? 2 : 1;  // products of 4 columns that are one instruction
+    Work x[2][together][rows_of][2], y[2][together][cols_of];   // of this step, and of the next
+    const auto read = [&](int p) {
+      const int to = p / (4 * together) % 2;
+      using Pair = EntryVector<T, paired ? 2 : 1>;
+      const auto pair = [](const T* p) { return *reinterpret_cast<const Pair*>(p); };
+#pragma unroll
+      for (int s = 0; s < together; ++s) {
+#pragma unroll
+        for (int j = 0; j < cols_of; j += paired ? 2 : 1) {
+          const Pair v = pair(b + L::at(8 * j, p + 4 * s));
+          y[to][s][j] = Work(v.v[0]);
+          if constexpr (paired) y[to][s][j + 1] = Work(v.v[1]);
+        }
+#pragma unroll
+        for (int i = 0; i < rows_of; ++i) {
+          const Pair v = pair(a + L::at(16 * i, p + 4 * s));
+          x[to][s][i][0] = Work(v.v[0]);
+          if constexpr (paired) x[to][s][i][1] = Work(v.v[1]);
+          else x[to][s][i][1] = Work(a[L::at(16 * i + 8, p + 4 * s)]);
+        }
+      }
+    };
+    read(0);
+#pragma unroll
+    for (int p = 0; p < depth; p += 4 * together) {
+      if (p + 4 * together < depth) read(p + 4 * together);
+      const auto& now = x[p / (4 * together) % 2];
+      const auto& other = y[p / (4 * together) % 2];
+#pragma unroll
+      for (int i = 0; i < rows_of; ++i)
+#pragma unroll
+        for (int j = 0; j < cols_of; ++j) {
+          auto& to = rounded ? part[rounded ? i * cols_of + j : 0] : c[i * cols_of + j];
+          if constexpr (together == 2) subtract_eight(to.re, now[0][i], now[1][i], other[0][j], other[1][j]);
+          else tensor_subtract<false>(to, now[0][i][0], now[0][i][1], other[0][j]);
+        }
+#pragma unroll
+      for (int s = 0; s < together; ++s) beside(p / 4 + s);
+    }
+    if constexpr (rounded)
+#pragma unroll
+      for (int i = 0; i < rows_of * cols_of; ++i)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) c[i].set(e, c[i].get(e) + part[i].get(e));
+  }
+  template <int depth, class L, class Beside>
+  __device__ __forceinline__ void subtract_scalar(const T* A, const T* B, L, Beside beside) {
+    const int t = int(threadIdx.x);
+    constexpr int along = L::columns ? 1 : load;  // columns that one load brings
+#pragma unroll 8
+    for (int p = 0; p < depth; p += along) {
+      if (p % 4 == 0) beside(p / 4);
+      T x[reach][along], y[wide][along];
+      const auto read = [&]<int lines, int size>(Lines<lines>, const T* S, int first, T(&z)[size][along]) {
+        if constexpr (L::columns) {
+#pragma unroll
+          for (int r = 0; r < size; r += group) {
+            const auto v = *reinterpret_cast<const EntryVector<T, group>*>(S + L::at(first * group + offset<lines>(r), p));
+#pragma unroll
+            for (int e = 0; e < group; ++e) z[r + e][0] = v.v[e];
+          }
+        } else {
+#pragma unroll
+          for (int r = 0; r < size; ++r) {
+            const auto v = *reinterpret_cast<const EntryVector<T, along>*>(S + L::at(first * group + offset<lines>(r), p));
+#pragma unroll
+            for (int e = 0; e < along; ++e) z[r][e] = v.v[e];
+          }
+        }
+      };
+      read(Lines<16>{}, A, t % 16, x), read(Lines<across>{}, B, t / 16, y);
+#pragma unroll
+      for (int e = 0; e < along; ++e)
+#pragma unroll
+        for (int s = 0; s < wide; ++s)
+#pragma unroll
+          for (int r = 0; r < reach; ++r)
+            c[s * reach + r] = minus_product(c[s * reach + r], x[r][e], conj(y[s][e]));
+    }
+  }
+
   template <int lines>
   using Lines = std::integral_constant<int, lines>;
   /// Where the r-th entry of one of so many threads lies from its first.

@@ -268,9 +268,8 @@ __device__ __forceinline__ void factor_chain(const Grid<T, column_major>& g, T* 
     if (!more) break;
     pad_diagonal(g, D, k + 1);
     if (g.n < (k + 2) * edge) __syncthreads();  // and complete
-    T* t = P;
-    P = D, D = t;
-    t = W, W = X, X = t;
+    T *const used = P, *const solved = X;
+    P = D, D = used, X = W, W = solved;
   }
   if (rank == 4 * 32) g.mark_end(tiles - 1);
 }
