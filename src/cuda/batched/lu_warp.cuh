@@ -16,17 +16,70 @@ struct LuWarpPanel {
   static constexpr int width = 16, unit = 8;  // columns after which the halves of a row change places
   static constexpr int pitch = width + 4;     // between rows, by 16 bytes
   using Vector = EntryVector<float, 4>;
+  static constexpr unsigned sign = 0x80000000u;
   struct Lists {
     alignas(16) float rows[width * pitch];  // the pivot rows, with all columns of the panel
     alignas(16) int place[width];           // where they stood
     alignas(16) int to[width];              // where the first rows go; -1: they are pivots
   };
 
+  /// The row with the largest modulus in column s, and of equals the uppermost, always by two votes: a branch around
+  /// the second costs more than the vote. `top`: the bits of the modulus, with the sign bit set.
+  template <int R>
+  __device__ __forceinline__ static int find_pivot(const float (&a)[R][width], const unsigned (&alive)[R],
+                                                   const int (&place)[R], int s, unsigned& top) {
+    unsigned key[R], upper = 0;
+    top = 0;
+#pragma unroll
+    for (int i = 0; i < R; ++i) key[i] = (__float_as_uint(a[i][s]) | sign) & alive[i], top = max(top, key[i]);
+    top = __reduce_max_sync(~0u, top);
+#pragma unroll
+    for (int i = 0; i < R; ++i) upper = max(upper, key[i] == top ? ~unsigned(place[i]) : 0);
+    return int(~__reduce_max_sync(~0u, upper));
+  }
+  /// Columns begin .. end - 1 of the lane's rows -= l times those of the pivot row u.
+  template <int R>
+  __device__ __forceinline__ static void subtract(float (&a)[R][width], const float (&l)[R], const float* u, int begin,
+                                                  int end) {
+#pragma unroll
+    for (int j = begin / 4 * 4; j < end; j += 4) {
+      const Vector x = *reinterpret_cast<const Vector*>(u + j % unit);
+#pragma unroll
+      for (int v = 0; v < 4; ++v)
+        if (j + v >= begin)
+#pragma unroll
+          for (int i = 0; i < R; ++i) a[i][j + v] = minus_product(a[i][j + v], l[i], x.v[v]);
+    }
+  }
+
+  template <int R>
+  __device__ __forceinline__ static void swap_halves(float (&a)[R][width]) {
+#pragma unroll
+    for (int i = 0; i < R; ++i)
+#pragma unroll
+      for (int j = 0; j < unit; ++j) {
+        const float x = a[i][j];
+        a[i][j] = a[i][j + unit], a[i][j + unit] = x;
+      }
+  }
+  /// The rows that are no pivots go back to their places. `at`: the columns in the first registers begin there.
+  template <int R>
+  __device__ __forceinline__ static void store_rows(const float (&a)[R][width], const unsigned (&alive)[R],
+                                                    const int (&place)[R], float* A, int P, int n, int at) {
+    float* to = A + at * P;
+#pragma unroll
+    for (int j = 0; j < width; ++j, to += P) {
+      if (j == unit) to -= 2 * at * P;
+#pragma unroll
+      for (int i = 0; i < R; ++i)
+        if (alive[i] && (j < unit ? j + at : j - at) < n) to[place[i]] = a[i][j];
+    }
+  }
+
   /// Factors A, (m, n) with P between columns and m <= 32 R. origin[p] becomes the row that ends in place p. Returns 0
   /// or the first k + 1 whose pivot is zero.
   template <int R>
   __device__ static int factor(float* A, int P, int m, int n, Lists& lists, unsigned char* origin) {
-    constexpr unsigned sign = 0x80000000u;
     const int lane = int(threadIdx.x) % 32, steps = min(m, n);
     float a[R][width];
     unsigned alive[R];  // all bits, until the row is a pivot
@@ -49,15 +102,8 @@ struct LuWarpPanel {
       for (int s = 0; s < unit; ++s) {
         const int k = at + s;
         if (k < steps) {  // a way out of the loop would copy all registers at every step
-          // The largest modulus, and of equals the uppermost row, always by two votes: a branch around the second costs
-          // more than the vote.
-          unsigned key[R], top = 0, upper = 0;
-#pragma unroll
-          for (int i = 0; i < R; ++i) key[i] = (__float_as_uint(a[i][s]) | sign) & alive[i], top = max(top, key[i]);
-          top = __reduce_max_sync(~0u, top);
-#pragma unroll
-          for (int i = 0; i < R; ++i) upper = max(upper, key[i] == top ? ~unsigned(place[i]) : 0);
-          const int p = int(~__reduce_max_sync(~0u, upper));
+          unsigned top;
+          const int p = find_pivot(a, alive, place, s, top);
           float r = reciprocal(__uint_as_float(top & ~sign));  // while the row is on its way
           float *const row = near + s * pitch, *const others = far + s * pitch;
 #pragma unroll
@@ -90,44 +136,20 @@ struct LuWarpPanel {
           float l[R];
 #pragma unroll
           for (int i = 0; i < R; ++i) a[i][s] = l[i] = a[i][s] * r;
-          const auto subtract = [&](const float* u, int begin, int end) {
-#pragma unroll
-            for (int j = begin / 4 * 4; j < end; j += 4) {
-              const Vector x = *reinterpret_cast<const Vector*>(u + j % unit);
-#pragma unroll
-              for (int v = 0; v < 4; ++v)
-                if (j + v >= begin)
-#pragma unroll
-                  for (int i = 0; i < R; ++i) a[i][j + v] = minus_product(a[i][j + v], l[i], x.v[v]);
-            }
-          };
-          subtract(row, s + 1, unit);
-          if (at == 0) subtract(others, unit, width);
+          subtract(a, l, row, s + 1, unit);
+          if (at == 0) subtract(a, l, others, unit, width);
         }
       }
       if (at + unit >= steps || at > 0) break;
       at = unit;
-#pragma unroll
-      for (int i = 0; i < R; ++i)
-#pragma unroll
-        for (int j = 0; j < unit; ++j) {
-          const float x = a[i][j];
-          a[i][j] = a[i][j + unit], a[i][j + unit] = x;
-        }
+      swap_halves(a);
     }
     asm volatile("" : "+r"(P));  // optimization barrier: addresses held since the rows were read would spill
     if (lane < width) lists.place[lane] = own, lists.to[lane] = alive[0] ? place[0] : -1;
 #pragma unroll
     for (int i = 0; i < R; ++i)
       if (place[i] >= 0) origin[place[i]] = (unsigned char)(lane + 32 * i);
-    float* to = A + at * P;
-#pragma unroll
-    for (int j = 0; j < width; ++j, to += P) {
-      if (j == unit) to -= 2 * at * P;
-#pragma unroll
-      for (int i = 0; i < R; ++i)
-        if (alive[i] && (j < unit ? j + at : j - at) < n) to[place[i]] = a[i][j];
-    }
+    store_rows(a, alive, place, A, P, n, at);
     __syncwarp();  // all pivot rows are there
     for (int c = lane / width; c < n; c += 32 / width)
       if (lane % width < steps) A[lane % width + c * P] = lists.rows[lane % width * pitch + c];

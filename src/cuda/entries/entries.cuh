@@ -218,20 +218,23 @@ __global__ void __launch_bounds__(entry_threads) copy_lower_kernel(Tile<const T>
   const bool by_columns = from.row_stride == 1;
   const index_t from_line = by_columns ? from.col_stride : from.row_stride;
   const index_t to_line = by_columns ? to.col_stride : to.row_stride;
-  for (index_t line = blockIdx.x; line < to.rows; line += gridDim.x) {
+  const int given = int(from.rows), n = int(to.rows);
+  for (int line = int(blockIdx.x); line < n; line += int(gridDim.x)) {
     const T* source = from.data + line * from_line;
     T* target = to.data + line * to_line;
-    const index_t begin = by_columns ? line : 0, end = by_columns ? to.rows : line + 1;
-    const index_t copied = line < from.rows ? from.rows : 0;  // what lies beyond is the identity
-    for (index_t first = begin / 32 * 32 + threadIdx.x; first < end; first += at_once * entry_threads) {
-      const auto inside = [&](index_t f) { return begin <= f && f < end; };
+    const int begin = by_columns ? line : 0, end = by_columns ? n : line + 1;
+    const int copied = line < given ? min(end, given) : 0;  // what lies beyond is the identity
+    for (int first = begin / 32 * 32 + int(threadIdx.x); first < end; first += at_once * entry_threads) {
       T v[at_once];
 #pragma unroll
-      for (int t = 0; t < at_once; ++t)
-        if (const index_t f = first + t * entry_threads; inside(f)) v[t] = f < copied ? source[f] : T(f == line);
+      for (int t = 0; t < at_once; ++t) {
+        const int f = first + t * entry_threads;
+        v[t] = T(f == line);
+        if (begin <= f && f < copied) v[t] = source[f];
+      }
 #pragma unroll
       for (int t = 0; t < at_once; ++t)
-        if (const index_t f = first + t * entry_threads; inside(f)) target[f] = v[t];
+        if (const int f = first + t * entry_threads; begin <= f && f < end) target[f] = v[t];
     }
   }
 }
