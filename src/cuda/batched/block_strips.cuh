@@ -202,28 +202,15 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
 #pragma unroll
     for (int i = 0; i < active * count * 4; ++i) part[i / (4 * count)][i / 4 % count][i % 4] = 0;
     steps_of([&](int u, int v, const T* b) TF_INLINE_LAMBDA {
-      unsigned high[active][2][2], low[active][2][2];
+      SplitLeft all[active];
 #pragma unroll
-      for (int s = 0; s < active; ++s) {
-        const LeftPart<T> all = left(u, v, s);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const TwoParts x(all.v[i / 2][i % 2]);
-          high[s][i / 2][i % 2] = x.high, low[s][i / 2][i % 2] = x.low;
-        }
-      }
+      for (int s = 0; s < active; ++s) all[s] = SplitLeft(left(u, v, s));
       done(u, v);
 #pragma unroll
       for (int j = 0; j < count; ++j) {
-        const RightPart<T> y = right_part<Layout>(b + j / 4 * Layout::size, j % 4);
-        const TwoParts y0(y.v[0]), y1(y.v[1]);
-        const unsigned high_b[2] = {y0.high, y1.high}, low_b[2] = {y0.low, y1.low};
+        const SplitRight y(right_part<Layout>(b + j / 4 * Layout::size, j % 4));
 #pragma unroll
-        for (int s = 0; s < active; ++s) {
-          mma8_tf32(part[s][j], low[s], high_b);
-          mma8_tf32(part[s][j], high[s], low_b);
-          mma8_tf32(part[s][j], high[s], high_b);
-        }
+        for (int s = 0; s < active; ++s) mma(part[s][j], all[s], y);
       }
     });
 #pragma unroll

@@ -32,7 +32,7 @@ struct PackedPart {
     first = PackedTileStore<T>::place(place.right_row(), place.t),
     second = PackedTileStore<T>::place(place.right_row(), place.t + 4);
   }
-  __device__ __forceinline__ TilePart<T> load(const T* tile) const {
+  __device__ __forceinline__ RightPart<T> load(const T* tile) const {
     if constexpr (sizeof(T) == 4) {
       const auto v = *reinterpret_cast<const EntryVector<T, 2>*>(tile + first);
       return {{v.v[0], v.v[1]}};
@@ -117,7 +117,7 @@ class PanelPairs {
   /// L_ip -= L_ik L_pk^H
   __device__ __forceinline__ void subtract(int k) {
     const int at = PackedTileStore<T>::pitch * k;
-    TilePart<T> x[2 * pairs];
+    RightPart<T> x[2 * pairs];
     const TileOperand<T> b(part_.load(right_ + at));
 #pragma unroll
     for (int i = 0; i < 2 * pairs; ++i) x[i] = part_.load(row_[i] + at);

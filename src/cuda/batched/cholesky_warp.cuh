@@ -123,32 +123,16 @@ __device__ __noinline__ int factor_panel_safely(T* store, int n, int p, T* scrat
   return __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
 }
 
-/// A tile's part as operand of subtract. Floats are cut in two for the tensor cores (see TwoParts).
+/// A tile's part as operand of subtract.
 template <class T>
-struct TileOperand {
-  T v[2];
-  __device__ __forceinline__ explicit TileOperand(const TilePart<T>& x) : v{x.v[0], x.v[1]} {}
-};
-#if TRIFACTOR_TENSOR
-template <>
-struct TileOperand<float> {
-  unsigned high[2], low[2];
-  __device__ __forceinline__ explicit TileOperand(const TilePart<float>& x) {
-#pragma unroll
-    for (int s = 0; s < 2; ++s) {
-      const TwoParts parts(x.v[s]);
-      high[s] = parts.high, low[s] = parts.low;
-    }
-  }
-};
-#endif
+using TileOperand = std::conditional_t<tensor<T> && std::is_same_v<T, float>, SplitRight, RightPart<T>>;
 
 /// Two tiles, one below the other, from which products are subtracted. Products that do not wait for each other go to
 /// different sums: `rest`, of doubles, has every second column, and of floats minus the small parts of the products.
 template <class T>
 struct TilePair {
   TensorEntries<T> c, rest;
-  __device__ __forceinline__ void start(const TilePart<T>& x, const TilePart<T>& y) {
+  __device__ __forceinline__ void start(const RightPart<T>& x, const RightPart<T>& y) {
     c.set(0, x.v[0]), c.set(1, x.v[1]), c.set(2, y.v[0]), c.set(3, y.v[1]);
 #pragma unroll
     for (int e = 0; e < 4; ++e) rest.set(e, T(0));
@@ -157,12 +141,11 @@ struct TilePair {
   __device__ __forceinline__ void subtract(const TileOperand<T>& x, const TileOperand<T>& y, const TileOperand<T>& b) {
 #if TRIFACTOR_TENSOR
     if constexpr (std::is_same_v<T, float>) {
-      const unsigned high[2][2] = {{x.high[0], y.high[0]}, {x.high[1], y.high[1]}};
-      const unsigned low[2][2] = {{x.low[0], y.low[0]}, {x.low[1], y.low[1]}};
+      const SplitLeft a(x, y);
       float part[4] = {0, 0, 0, 0};  // sums are cut off inside the tensor cores: the large ones are added up outside
-      mma8_tf32(part, high, b.high);
-      mma8_tf32(rest.re, low, b.high);
-      mma8_tf32(rest.re, high, b.low);
+      mma8_tf32(part, a.high, b.high);
+      mma8_tf32(rest.re, a.low, b.high);
+      mma8_tf32(rest.re, a.high, b.low);
 #pragma unroll
       for (int e = 0; e < 4; ++e) c.re[e] -= part[e];
       return;
@@ -193,7 +176,7 @@ __device__ __forceinline__ void update_panel(T* part, int p, int used) {
 #pragma unroll
   for (int e = 0; e < 2 * pairs; ++e) row[e] = part + Store::tile(e + 1 < 2 * pairs ? p + e : min(p + e, used - 1), 0);
   TilePair<T> c[pairs];
-  TilePart<T> next[2 * pairs];
+  RightPart<T> next[2 * pairs];
 #pragma unroll
   for (int j = 0; j < pairs; ++j)
     c[j].start(load_part(row[2 * j] + Store::pitch * p), load_part(row[2 * j + 1] + Store::pitch * p));
@@ -202,7 +185,7 @@ __device__ __forceinline__ void update_panel(T* part, int p, int used) {
   constexpr int unrolled = std::is_same_v<T, double> ? 2 : 1;
 #pragma unroll unrolled
   for (int k = 1; k <= p; ++k) {
-    TilePart<T> now[2 * pairs];
+    RightPart<T> now[2 * pairs];
 #pragma unroll
     for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part(row[i] + Store::pitch * k);
     TileOperand<T> b(now[0]);

@@ -36,12 +36,7 @@ struct TileStore {
   static constexpr int size(int n) { return pitch / 2 * ceil_div(n, 8) * (ceil_div(n, 8) + 1); }
 };
 
-/// A lane's part of a tile, as either operand and of the product: row right_row(), columns t and t + 4.
-template <class T>
-struct TilePart {
-  T v[2];
-};
-/// Offset of v[0] of the lane's part in a tile.
+/// Offset of v[0] of the lane's part in a tile, which is a RightPart as either operand and of the product.
 template <class T>
 __device__ __forceinline__ int part_place() {
   const LanePlace place;
@@ -56,7 +51,7 @@ __device__ __forceinline__ T* second_of(T* at) {
 }
 /// at: where v[0] lies.
 template <class T>
-__device__ __forceinline__ TilePart<T> load_part(const T* at) {
+__device__ __forceinline__ RightPart<T> load_part(const T* at) {
   if constexpr (sizeof(T) == 4) {
     const auto v = *reinterpret_cast<const EntryVector<T, 2>*>(at);
     return {{v.v[0], v.v[1]}};

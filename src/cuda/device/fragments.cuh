@@ -74,7 +74,7 @@ __device__ __forceinline__ void write_vectors(T* to, const T (&a)[count]) {
 
 /// Where a lane holds entries of a 16 x 8 tile on the tensor cores: rows lane / 4 + 8 h and columns lane % 4 + 4 f for
 /// entry 2 h + f. The columns of the product are permuted for that: four lanes touch four neighbours whether memory
-/// runs along rows or along columns.
+/// runs along rows or along columns. A LeftPart has entries (row(2 h), col(s)), a RightPart (right_row(), col(s)).
 struct LanePlace {
   int g, t;
   __device__ LanePlace() : g(int(threadIdx.x % 32 / 4)), t(int(threadIdx.x % 4)) {
@@ -83,17 +83,6 @@ struct LanePlace {
   __device__ int row(int e) const { return g + e / 2 * 8; }
   __device__ int col(int e) const { return t + e % 2 * 4; }
   __device__ int right_row() const { return int(unsigned(g) / 2 + unsigned(g) % 2 * 4); }
-};
-
-/// 16 rows of 8 columns as left operand: entry (g + 8 h, t + 4 s).
-template <class T>
-struct LeftPart {
-  T v[2][2];  // [s][h]
-};
-/// 8 rows of 8 columns as right operand: entry (right_row, t + 4 s).
-template <class T>
-struct RightPart {
-  T v[2];
 };
 
 /// A tile as left operand: its lanes already hold what they need.
@@ -107,40 +96,19 @@ template <class T>
 __device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const LeftPart<T>& a, const RightPart<T>& b) {
   if constexpr (!tensor<T>) {
     const int lane = int(threadIdx.x % 32), t = lane % 4;
-    const auto from = [](T x, int l) {
-      if constexpr (is_complex<T>)
-        return T(__shfl_sync(~0u, x.re, l), __shfl_sync(~0u, x.im, l));
-      else
-        return __shfl_sync(~0u, x, l);
-    };
 #pragma unroll
     for (int s = 0; s < 2; ++s)
       for (int k = 0; k < 4; ++k) {
-        const T y[2] = {from(b.v[s], 8 * t + k), from(b.v[s], 8 * t + 4 + k)};
-        const T z[2] = {from(a.v[s][0], lane - t + k), from(a.v[s][1], lane - t + k)};
+        const T y[2] = {from_lane<32>(b.v[s], 8 * t + k), from_lane<32>(b.v[s], 8 * t + 4 + k)};
+        const T z[2] = {from_lane<32>(a.v[s][0], lane - t + k), from_lane<32>(a.v[s][1], lane - t + k)};
 #pragma unroll
         for (int e = 0; e < 4; ++e) c.set(e, minus_product(c.get(e), z[e / 2], conj(y[e % 2])));
       }
   } else if constexpr (std::is_same_v<T, float>) {
-#if TRIFACTOR_TENSOR
-    unsigned high_a[2][2], low_a[2][2], high_b[2], low_b[2];
-#pragma unroll
-    for (int s = 0; s < 2; ++s) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const TwoParts x(a.v[s][h]);
-        high_a[s][h] = x.high, low_a[s][h] = x.low;
-      }
-      const TwoParts x(-b.v[s]);
-      high_b[s] = x.high, low_b[s] = x.low;
-    }
-    float part[4] = {0, 0, 0, 0};  // sums are cut off, not rounded, inside the tensor cores: they are added up outside
-    mma8_tf32(part, low_a, high_b);
-    mma8_tf32(part, high_a, low_b);
-    mma8_tf32(part, high_a, high_b);
+    float part[4] = {0, 0, 0, 0};
+    mma(part, SplitLeft(a), SplitRight({{-b.v[0], -b.v[1]}}));
 #pragma unroll
     for (int e = 0; e < 4; ++e) c.re[e] += part[e];
-#endif
   } else if constexpr (std::is_same_v<T, double>) {
 #pragma unroll
     for (int s = 0; s < 2; ++s) mma(c.re, a.v[s][0], a.v[s][1], -b.v[s]);

@@ -29,6 +29,26 @@ __device__ inline void mma8_tf32(float (&c)[4], const unsigned (&a)[2][2], const
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0][0]), "r"(a[0][1]), "r"(a[1][0]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
 }
+#else
+#define TRIFACTOR_TENSOR 0
+__device__ inline void mma(double (&)[4], double, double, double) {}
+__device__ inline void mma_tf32(float (&)[4], unsigned, unsigned, unsigned) {}
+__device__ inline void mma8_tf32(float (&)[4], const unsigned (&)[2][2], const unsigned (&)[2]) {}
+#endif
+template <class T>
+inline constexpr bool tensor = TRIFACTOR_TENSOR;
+
+/// 16 rows of 8 columns as left operand: a lane has two rows of two columns, one of each half.
+template <class T>
+struct LeftPart {
+  T v[2][2];  // [half][row]
+};
+/// 8 rows of 8 columns as right operand: a lane has a row of two columns, one of each half.
+template <class T>
+struct RightPart {
+  T v[2];
+};
+
 /// float has more digits than the operands of the tensor cores: each is cut in two, and of the four products the least
 /// is left out. Together they are as exact as one product of floats.
 struct TwoParts {
@@ -37,33 +57,43 @@ struct TwoParts {
     low = __float_as_uint(x - __uint_as_float(high));
   }
 };
-__device__ inline void mma(float (&c)[4], TwoParts a0, TwoParts a1, TwoParts b) {
-  mma_tf32(c, a0.low, a1.low, b.high);
-  mma_tf32(c, a0.high, a1.high, b.low);
-  mma_tf32(c, a0.high, a1.high, b.high);
+/// The operands of 8 columns, cut in two.
+struct SplitRight {
+  unsigned high[2], low[2];
+  __device__ __forceinline__ explicit SplitRight(const RightPart<float>& b) {
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      const TwoParts x(b.v[s]);
+      high[s] = x.high, low[s] = x.low;
+    }
+  }
+};
+struct SplitLeft {
+  unsigned high[2][2], low[2][2];
+  SplitLeft() = default;
+  __device__ __forceinline__ explicit SplitLeft(const LeftPart<float>& a) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const TwoParts x(a.v[i / 2][i % 2]);
+      high[i / 2][i % 2] = x.high, low[i / 2][i % 2] = x.low;
+    }
+  }
+  /// Two tiles, one below the other.
+  __device__ __forceinline__ SplitLeft(const SplitRight& x, const SplitRight& y)
+      : high{{x.high[0], y.high[0]}, {x.high[1], y.high[1]}}, low{{x.low[0], y.low[0]}, {x.low[1], y.low[1]}} {}
+};
+/// c += a b. Sums are cut off, not rounded, inside the tensor cores: add up long ones outside.
+__device__ inline void mma(float (&c)[4], const SplitLeft& a, const SplitRight& b) {
+  mma8_tf32(c, a.low, b.high);
+  mma8_tf32(c, a.high, b.low);
+  mma8_tf32(c, a.high, b.high);
 }
 __device__ inline void mma(float (&c)[4], float a0, float a1, float b) {
-  mma(c, TwoParts(a0), TwoParts(a1), TwoParts(b));
+  const TwoParts x0(a0), x1(a1), y(b);
+  mma_tf32(c, x0.low, x1.low, y.high);
+  mma_tf32(c, x0.high, x1.high, y.low);
+  mma_tf32(c, x0.high, x1.high, y.high);
 }
-/// c -= a b for 8 columns of a, in two halves.
-__device__ inline void subtract_eight(float (&c)[4], const float (&a0)[2], const float (&a1)[2], float b0, float b1) {
-  const TwoParts a[2][2] = {{TwoParts(-a0[0]), TwoParts(-a0[1])}, {TwoParts(-a1[0]), TwoParts(-a1[1])}};
-  const TwoParts b[2] = {TwoParts(b0), TwoParts(b1)};
-  const unsigned high_a[2][2] = {{a[0][0].high, a[0][1].high}, {a[1][0].high, a[1][1].high}};
-  const unsigned low_a[2][2] = {{a[0][0].low, a[0][1].low}, {a[1][0].low, a[1][1].low}};
-  const unsigned high_b[2] = {b[0].high, b[1].high}, low_b[2] = {b[0].low, b[1].low};
-  mma8_tf32(c, low_a, high_b);
-  mma8_tf32(c, high_a, low_b);
-  mma8_tf32(c, high_a, high_b);
-}
-#else
-#define TRIFACTOR_TENSOR 0
-template <class R>
-__device__ inline void mma(R (&)[4], R, R, R) {}
-__device__ inline void subtract_eight(float (&)[4], const float (&)[2], const float (&)[2], float, float) {}
-#endif
-template <class T>
-inline constexpr bool tensor = TRIFACTOR_TENSOR;
 
 /// c -= a b for 16 columns of a. Their order is free: lane t of four has columns 4 t to 4 t + 3. Real scalars; by all
 /// lanes of a warp.
@@ -79,9 +109,10 @@ __device__ inline void subtract_sixteen(T (&c)[4], const T (&a)[4][2], const T (
           c[e] = minus_product(c[e], __shfl_sync(~0u, a[s][e / 2], lane / 4 * 4 + t),
                                __shfl_sync(~0u, b[s], (lane % 4 * 2 + e % 2) * 4 + t));
   } else if constexpr (sizeof(T) == 4) {
-    T part[4] = {};  // sums are cut off inside of the tensor cores: they are added up outside
-    subtract_eight(part, a[0], a[1], b[0], b[1]);
-    subtract_eight(part, a[2], a[3], b[2], b[3]);
+    T part[4] = {};
+#pragma unroll
+    for (int s = 0; s < 4; s += 2)
+      mma(part, SplitLeft({{{-a[s][0], -a[s][1]}, {-a[s + 1][0], -a[s + 1][1]}}}), SplitRight({{b[s], b[s + 1]}}));
 #pragma unroll
     for (int e = 0; e < 4; ++e) c[e] += part[e];
   } else {

@@ -269,7 +269,9 @@ struct Product {
 #pragma unroll
         for (int j = 0; j < cols_of; ++j) {
           auto& to = rounded ? part[rounded ? i * cols_of + j : 0] : c[i * cols_of + j];
-          if constexpr (together == 2) subtract_eight(to.re, now[0][i], now[1][i], other[0][j], other[1][j]);
+          if constexpr (together == 2)
+            mma(to.re, SplitLeft({{{-now[0][i][0], -now[0][i][1]}, {-now[1][i][0], -now[1][i][1]}}}),
+                SplitRight({{other[0][j], other[1][j]}}));
           else tensor_subtract<false>(to, now[0][i][0], now[0][i][1], other[0][j]);
         }
 #pragma unroll
