@@ -1,5 +1,5 @@
-// Cholesky of a matrix of order up to 64 by one warp. The tensor cores take the triangle's tiles (warp_tiles.cuh) as they
-// are; panels of eight columns are factored with a row to a lane.
+// Cholesky of a matrix of order up to 64 by one warp. The tensor cores take the triangle's tiles (warp_tiles.cuh) as
+// they are; panels of eight columns are factored with a row to a lane.
 #pragma once
 
 #include <cuda/engine/launch.cuh>
@@ -139,8 +139,9 @@ struct TilePair {
   }
   /// this -= (x; y) b^H
   __device__ __forceinline__ void subtract(const TileOperand<T>& x, const TileOperand<T>& y, const TileOperand<T>& b) {
-#if TRIFACTOR_TENSOR
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (!tensor<T> || is_complex<T>) {
+      subtract_product(c, LeftPart<T>{{{x.v[0], y.v[0]}, {x.v[1], y.v[1]}}}, b);
+    } else if constexpr (std::is_same_v<T, float>) {
       const SplitLeft a(x, y);
       float part[4] = {0, 0, 0, 0};  // sums are cut off inside the tensor cores: the large ones are added up outside
       mma8_tf32(part, a.high, b.high);
@@ -148,15 +149,10 @@ struct TilePair {
       mma8_tf32(rest.re, a.high, b.low);
 #pragma unroll
       for (int e = 0; e < 4; ++e) c.re[e] -= part[e];
-      return;
-    } else if constexpr (std::is_same_v<T, double>) {
+    } else {
       mma(c.re, x.v[0], y.v[0], -b.v[0]);
       mma(rest.re, x.v[1], y.v[1], -b.v[1]);
-      return;
     }
-#endif
-    if constexpr (!tensor<T> || is_complex<T>)
-      subtract_product(c, LeftPart<T>{{{x.v[0], y.v[0]}, {x.v[1], y.v[1]}}}, RightPart<T>{{b.v[0], b.v[1]}});
   }
   /// Entry e, when all is subtracted.
   __device__ __forceinline__ T get(int e) const {

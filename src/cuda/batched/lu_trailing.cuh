@@ -4,7 +4,7 @@
 
 #include <cuda/batched/batched.hpp>
 #include <cuda/engine/launch.cuh>
-#include <cuda/device/mma.cuh>
+#include <cuda/device/fragments.cuh>
 
 namespace trifactor::cuda {
 
@@ -51,12 +51,13 @@ template <class T>
 struct PanelOperand {
   const Tile<const T>& l;
   int g, t;  // place of the lane in a fragment
-  __device__ __forceinline__ void operator()(int i, int end, int k, T (&x)[4][2]) const {
+  __device__ __forceinline__ void operator()(int i, int end, int k, LeftPart<T> (&x)[2]) const {
     const T* from = l.data + i + g + (k + 4 * t) * l.col_stride;
 #pragma unroll
     for (int s = 0; s < 4; ++s, from += l.col_stride) {
       const bool in = k + 4 * t + s < int(l.cols);
-      x[s][0] = in && i + g < end ? from[0] : T(0), x[s][1] = in && i + g + 8 < end ? from[8] : T(0);
+      T(&to)[2] = x[s / 2].v[s % 2];
+      to[0] = in && i + g < end ? from[0] : T(0), to[1] = in && i + g + 8 < end ? from[8] : T(0);
     }
   }
 };
@@ -65,13 +66,13 @@ template <class T, class S>
 struct SolvedOperand {
   const T* X;
   int g, t;
-  __device__ __forceinline__ void operator()(int q, int k, T (&y)[4]) const {
+  __device__ __forceinline__ void operator()(int q, int k, RightPart<T> (&y)[2]) const {
     using Vector = typename S::Vector;
 #pragma unroll
     for (int s = 0; s < 4; s += S::vector) {
       const Vector v = *reinterpret_cast<const Vector*>(X + (8 * q + g) * S::pitch + k + 4 * t + s);
 #pragma unroll
-      for (int e = 0; e < S::vector; ++e) y[s + e] = v.v[e];
+      for (int e = 0; e < S::vector; ++e) y[(s + e) / 2].v[(s + e) % 2] = v.v[e];
     }
   }
 };
@@ -119,7 +120,7 @@ __device__ __forceinline__ void solve_rows(const PanelOperand<T>& left, const So
                                            T* X, const T* D, int rank, int warp) {
   constexpr int pitch = S::pitch;
   for (int k = 0; k < solved; k += 16) {
-    T x[4][2];
+    LeftPart<T> x[2];
     const int first = k + 16 + 16 * warp;
     if (first < solved) left(first, solved, k, x);
     __syncthreads();  // these rows are up to date
@@ -130,13 +131,15 @@ __device__ __forceinline__ void solve_rows(const PanelOperand<T>& left, const So
       if (i != first) left(i, solved, k, x);
 #pragma unroll 2
       for (int q = 0; q < S::tiles; ++q) {
-        T y[4], c[4], *const C = X + (8 * q + 2 * right.t) * pitch + i + right.g;
+        RightPart<T> y[2];
+        TensorEntries<T> c;
+        T* const C = X + (8 * q + 2 * right.t) * pitch + i + right.g;
         right(q, k, y);
 #pragma unroll
-        for (int e = 0; e < 4; ++e) c[e] = C[e % 2 * pitch + e / 2 * 8];
+        for (int e = 0; e < 4; ++e) c.re[e] = C[e % 2 * pitch + e / 2 * 8];
         subtract_sixteen(c, x, y);
 #pragma unroll
-        for (int e = 0; e < 4; ++e) C[e % 2 * pitch + e / 2 * 8] = c[e];
+        for (int e = 0; e < 4; ++e) C[e % 2 * pitch + e / 2 * 8] = c.re[e];
       }
     }
   }
@@ -155,19 +158,19 @@ template <class T, class S>
 struct StripRows {
   bool rows[2];  // whether the lane's rows are inside
   int inside;    // columns, from the lane's first one on
-  T c[S::tiles][4];
+  TensorEntries<T> c[S::tiles];
 
   __device__ __forceinline__ void load(const T* C, index_t ld) {
 #pragma unroll
     for (int q = 0; q < S::tiles; ++q, C += 8 * ld)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) c[q][e] = rows[e / 2] && 8 * q + e % 2 < inside ? C[e % 2 * ld + e / 2 * 8] : T(0);
+      for (int e = 0; e < 4; ++e) c[q].re[e] = rows[e / 2] && 8 * q + e % 2 < inside ? C[e % 2 * ld + e / 2 * 8] : T(0);
   }
   /// this -= x times rows k .. k + 15 that are solved.
-  __device__ __forceinline__ void subtract(const T (&x)[4][2], const SolvedOperand<T, S>& right, int k) {
+  __device__ __forceinline__ void subtract(const LeftPart<T> (&x)[2], const SolvedOperand<T, S>& right, int k) {
 #pragma unroll
     for (int q = 0; q < S::tiles; ++q) {
-      T y[4];
+      RightPart<T> y[2];
       right(q, k, y);
       subtract_sixteen(c[q], x, y);
     }
@@ -177,7 +180,7 @@ struct StripRows {
     for (int q = 0; q < S::tiles; ++q, C += 8 * ld)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        if (rows[e / 2] && 8 * q + e % 2 < inside) C[e % 2 * ld + e / 2 * 8] = c[q][e];
+        if (rows[e / 2] && 8 * q + e % 2 < inside) C[e % 2 * ld + e / 2 * 8] = c[q].re[e];
   }
 };
 
@@ -244,7 +247,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
         // The rows below. What was exchanged into them was written by this block, before a barrier.
 #pragma unroll 1
       for (int i = solved + 16 * warp; i < m; i += 16 * warps) {
-        T x[4][2], next[4][2];
+        LeftPart<T> x[2], next[2];
         left(i, m, 0, x);
         StripRows<T, S> sum{{i + g < m, i + g + 8 < m}, wide - 2 * t};
         sum.load(a + i + g + 2 * t * ld, ld);

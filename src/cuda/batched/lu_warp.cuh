@@ -6,7 +6,7 @@
 #include <cuda/device/pipeline.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/lu_panel.cuh>
-#include <cuda/device/mma.cuh>
+#include <cuda/device/fragments.cuh>
 
 namespace trifactor::cuda {
 
@@ -232,23 +232,24 @@ struct LuWarp {
       const int i = k1 + task % strips * 16, j = j0 + task / strips * 8 * tiles;
       const bool inside[2] = {i + g < m, i + g + 8 < m};
       // The order of the columns of L is free: lane t has columns 4 t to 4 t + 3, which are one load of U.
-      float a[4][2];
+      LeftPart<float> a[2];
       const float* L = M + (k + 4 * t) * P + i + g;
 #pragma unroll
-      for (int s = 0; s < 4; ++s) a[s][0] = L[s * P], a[s][1] = L[s * P + 8];
-      float c[tiles][4];
+      for (int s = 0; s < 4; ++s) a[s / 2].v[s % 2][0] = L[s * P], a[s / 2].v[s % 2][1] = L[s * P + 8];
+      TensorEntries<float> c[tiles];
 #pragma unroll
       for (int q = 0; q < tiles; ++q) {
         if (j + 8 * q >= j1) break;
         const float* C = M + (j + 8 * q + 2 * t) * P + i + g;
 #pragma unroll
-        for (int e = 0; e < 4; ++e) c[q][e] = C[e % 2 * P + e / 2 * 8];
+        for (int e = 0; e < 4; ++e) c[q].re[e] = C[e % 2 * P + e / 2 * 8];
       }
 #pragma unroll
       for (int q = 0; q < tiles; ++q) {
         if (j + 8 * q >= j1) break;
         const Vector u = *reinterpret_cast<const Vector*>(M + (j + 8 * q + g) * P + k + 4 * t);
-        subtract_sixteen(c[q], a, u.v);
+        const RightPart<float> b[2] = {{{u.v[0], u.v[1]}}, {{u.v[2], u.v[3]}}};
+        subtract_sixteen(c[q], a, b);
       }
 #pragma unroll
       for (int q = 0; q < tiles; ++q) {
@@ -256,7 +257,7 @@ struct LuWarp {
         float* C = M + (j + 8 * q + 2 * t) * P + i + g;
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-          if (inside[e / 2]) C[e % 2 * P + e / 2 * 8] = c[q][e];
+          if (inside[e / 2]) C[e % 2 * P + e / 2 * 8] = c[q].re[e];
       }
     }
   }

@@ -124,6 +124,25 @@ __device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const Left
   }
 }
 
+/// c -= a b^T, 16 columns deep, for real scalars: negates a, and adds floats up in one sum.
+template <class T>
+__device__ __forceinline__ void subtract_sixteen(TensorEntries<T>& c, const LeftPart<T> (&a)[2],
+                                                 const RightPart<T> (&b)[2]) {
+  if constexpr (!tensor<T>) {
+    subtract_product(c, a[0], b[0]), subtract_product(c, a[1], b[1]);
+  } else if constexpr (std::is_same_v<T, float>) {
+    float part[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int s = 0; s < 2; ++s)
+      mma(part, SplitLeft({{{-a[s].v[0][0], -a[s].v[0][1]}, {-a[s].v[1][0], -a[s].v[1][1]}}}), SplitRight(b[s]));
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c.re[e] += part[e];
+  } else {
+#pragma unroll
+    for (int s = 0; s < 4; ++s) mma(c.re, -a[s / 2].v[s % 2][0], -a[s / 2].v[s % 2][1], b[s / 2].v[s % 2]);
+  }
+}
+
 /// Room between columns in shared memory, so that the tiles of a warp meet no bank twice.
 template <class T>
 inline constexpr int column_pad = 32 / int(sizeof(T));

@@ -53,7 +53,8 @@ struct RightPart {
 /// is left out. Together they are as exact as one product of floats.
 struct TwoParts {
   unsigned high, low;
-  __device__ explicit TwoParts(float x) : high((__float_as_uint(x) + 0x1000u) & 0xffffe000u), low(0) {
+  __device__ explicit TwoParts(float x) {
+    high = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
     low = __float_as_uint(x - __uint_as_float(high));
   }
 };
@@ -93,32 +94,6 @@ __device__ inline void mma(float (&c)[4], float a0, float a1, float b) {
   mma_tf32(c, x0.low, x1.low, y.high);
   mma_tf32(c, x0.high, x1.high, y.low);
   mma_tf32(c, x0.high, x1.high, y.high);
-}
-
-/// c -= a b for 16 columns of a. Their order is free: lane t of four has columns 4 t to 4 t + 3. Real scalars; by all
-/// lanes of a warp.
-template <class T>
-__device__ inline void subtract_sixteen(T (&c)[4], const T (&a)[4][2], const T (&b)[4]) {
-  if constexpr (!tensor<T>) {
-    const int lane = int(threadIdx.x % 32);
-#pragma unroll
-    for (int s = 0; s < 4; ++s)
-      for (int t = 0; t < 4; ++t)
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          c[e] = minus_product(c[e], __shfl_sync(~0u, a[s][e / 2], lane / 4 * 4 + t),
-                               __shfl_sync(~0u, b[s], (lane % 4 * 2 + e % 2) * 4 + t));
-  } else if constexpr (sizeof(T) == 4) {
-    T part[4] = {};
-#pragma unroll
-    for (int s = 0; s < 4; s += 2)
-      mma(part, SplitLeft({{{-a[s][0], -a[s][1]}, {-a[s + 1][0], -a[s + 1][1]}}}), SplitRight({{b[s], b[s + 1]}}));
-#pragma unroll
-    for (int e = 0; e < 4; ++e) c[e] += part[e];
-  } else {
-#pragma unroll
-    for (int s = 0; s < 4; ++s) mma(c, -a[s][0], -a[s][1], b[s]);
-  }
 }
 
 /// 1 / sqrt(d) for a positive normal d, to the last digit or two, and garbage for any other. Shorter than rsqrt().
