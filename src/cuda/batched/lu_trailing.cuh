@@ -116,8 +116,8 @@ __device__ __forceinline__ void solve_sixteen(T* column, const T* D) {
 }
 /// X := L11^-1 X, 16 rows at a time; D holds the triangles on the diagonal of L11. By all threads of the block.
 template <class T, class S>
-__device__ __forceinline__ void solve_rows(const PanelOperand<T>& left, const SolvedOperand<T, S>& right, int solved,
-                                           T* X, const T* D, int rank, int warp) {
+__device__ __forceinline__ void solve_strip_rows(const PanelOperand<T>& left, const SolvedOperand<T, S>& right,
+                                                 int solved, T* X, const T* D, int rank, int warp) {
   constexpr int pitch = S::pitch;
   for (int k = 0; k < solved; k += 16) {
     LeftPart<T> x[2];
@@ -242,7 +242,7 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
       }
       const PanelOperand<T> left{l, g, t};
       const SolvedOperand<T, S> right{X, g, t};
-      solve_rows<T, S>(left, right, solved, X, D, rank, warp);
+      solve_strip_rows<T, S>(left, right, solved, X, D, rank, warp);
       for (int c = warp; c < wide; c += warps) store_solved<T, S>(X + c * S::pitch, a + c * ld, solved, lane);
         // The rows below. What was exchanged into them was written by this block, before a barrier.
 #pragma unroll 1

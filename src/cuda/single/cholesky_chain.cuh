@@ -113,7 +113,7 @@ struct ChainUpdate {
   }
 };
 
-/// 16 rows of tile X = (k+1, k), by one warp: X := X L^-H as a Strip does, but in registers. What is solved goes to X
+/// 16 rows of tile X = (k+1, k), by one warp: X := X L^-H as a RowStrip does, but in registers. What is solved goes to X
 /// in shared memory and to global memory, at rows from `row` and columns from `col` on.
 template <class T, bool column_major>
 __device__ __forceinline__ void solve_rows(const Grid<T, column_major>& g, T* X, const T* L, const T* inverses, int row,
@@ -154,7 +154,7 @@ __device__ __forceinline__ void solve_quarter(const Grid<T, column_major>& g, T*
   if constexpr (in_block_rows<T>) {
     solve_rows(g, X + row, P, inverses, (k + 1) * Shape::edge + row, k * Shape::edge);
   } else {
-    Strip<T, strips> strip(X + row, Shape::ld);
+    RowStrip<T, strips> strip(X + row, Shape::ld);
     strip.solve(P, inverses);
     store_strip(g, strip.x, (k + 1) * Shape::edge + row, k * Shape::edge);
   }

@@ -90,7 +90,7 @@ __device__ __forceinline__ void take_macro_tile(const Grid<T, column_major>& g, 
   const int row = i * edge + 8 * strips * warp;
   const bool near = I == J + 1, upper = warp < Shape::warps / 2;  // upper: rows of tile row i
   const auto finish = [&](T* mine, int column) {
-    Strip<T, strips> strip(mine, ld);
+    RowStrip<T, strips> strip(mine, ld);
     strip.solve(L, inverses);
     store_strip(g, strip.x, row, column * edge);
   };

@@ -128,7 +128,7 @@ __device__ __forceinline__ void take_tile(const Grid<T, column_major>& g, int i,
   T *X = shared, *L = X + Shape::tile_size;
   sum.for_each([&](int r, int c, T v) { X[c * Shape::ld + r] = v; });
   __syncthreads();  // X is complete
-  Strip<T, 1> strip(X + 8 * warp % edge, Shape::ld);
+  RowStrip<T, 1> strip(X + 8 * warp % edge, Shape::ld);
   __shared__ int seen;
   int there = 0;  // parts of the diagonal tile
 #pragma unroll

@@ -335,14 +335,14 @@ __device__ void solve_block(T* X, LeftOperand<Wide<T>> inverse) {
 /// 8 N rows of a tile X in the hands of one warp, to be solved: X := X L^-H with a diagonal tile L and the inverses of
 /// its 16 x 16 diagonal blocks. X lies by columns in shared memory.
 template <class T, int N>
-struct Strip {
+struct RowStrip {
   using Shape = GridShape<T>;
   using W = Wide<T>;
   Fragment<W, N> x[Shape::blocks];  // X transposed
   T* X;
   int ldx;
 
-  __device__ Strip(T* X_, int ldx_) : X(X_), ldx(ldx_) {
+  __device__ RowStrip(T* X_, int ldx_) : X(X_), ldx(ldx_) {
 #pragma unroll
     for (int b = 0; b < Shape::blocks; ++b) x[b].fill([&](int c, int r) { return W(X[(16 * b + c) * ldx + r]); });
   }
