@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda/device/pipeline.cuh>
+#include <cuda/device/triangle_io.cuh>
 #include <cuda/batched/block_shapes.cuh>
 
 namespace trifactor::cuda {
@@ -40,68 +41,6 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
     constexpr int vector = Layout::vector, eights = vector / 2;  // that one vector holds
     const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(p + Layout::offset(j / eights * eights, 0));
     return {{v.v[j % eights * 2], v.v[j % eights * 2 + 1]}};
-  }
-}
-
-/// Brings tiles of the rows of A from r0 on to shared memory by one warp, one after the other from the left. Rows
-/// beyond the last are zero, and nothing is read for them.
-template <class Layout, class T>
-class TileCopy {
- public:
-  __device__ __forceinline__ TileCopy(const Tile<T>& A, int r0) : down_(A.row_stride == 1) {
-    const int lane = int(threadIdx.x) % 32;
-    last_ = int(A.rows) - 1 - r0 - (down_ ? lane : 0);
-    from_ = &A(r0 + (down_ ? lane + min(last_, 0) : 0), down_ ? 0 : lane);
-    step_ = down_ ? A.col_stride : A.row_stride;
-    at_ = down_ ? lane : lane / 8 * Layout::eight + Layout::column(lane % 8);
-  }
-  /// Starts to copy the next tile.
-  __device__ __forceinline__ void next(T* tile) {
-    const unsigned to = shared_address(tile + at_);
-    constexpr int edge = Layout::edge, at_once = 8, bytes = int(sizeof(T));
-    const T* p = from_;
-    if (down_) {
-#pragma unroll 1
-      for (int k = 0; k < edge; k += at_once)
-#pragma unroll
-        for (int i = 0; i < at_once; ++i, p += step_) {
-          const int column = k / 8 * Layout::eight + Layout::column(i);
-          copy_async<bytes>(to + unsigned(column * bytes), p, last_ >= 0 ? bytes : 0);
-        }
-      from_ = p;
-    } else {
-#pragma unroll 1
-      for (int r = 0; r < edge; r += at_once)
-#pragma unroll
-        for (int i = 0; i < at_once; ++i) {
-          copy_async<bytes>(to + unsigned((r + i) * bytes), p, r + i <= last_ ? bytes : 0);
-          if (r + i < last_) p += step_;
-        }
-      from_ += edge;
-    }
-  }
-
- private:
-  const T* from_;
-  index_t step_;
-  bool down_;
-  int last_, at_;  // last_: down from the lane's row
-};
-
-/// Asks for the lines of columns k0 .. k0 + 31, from row k0 on, ahead of their use; by one warp.
-template <class T>
-__device__ __forceinline__ void prefetch_columns(const Tile<T>& A, int k0) {
-  const int lane = int(threadIdx.x) % 32, n = int(A.rows), line = 128 / int(sizeof(T));
-  const auto fetch = [](const T* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); };
-  if (A.row_stride == 1) {
-    if (k0 + lane < n)
-#pragma unroll 1
-      for (int r = k0; r < n + line; r += line) fetch(&A(min(r, n - 1), k0 + lane));
-  } else {
-#pragma unroll 1
-    for (int r = k0 + lane; r < n; r += 32)
-#pragma unroll 1
-      for (int k = k0; k < min(r, k0 + 31) + line; k += line) fetch(&A(r, min(k, min(r, k0 + 31))));
   }
 }
 
@@ -158,28 +97,6 @@ __device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
   }
   if (lane == 0) Shared::status() = failed > 0 ? k0 + failed : 0;
 }
-/// Writes the factored diagonal tile to A by one warp.
-template <class T, class Shape>
-__device__ __forceinline__ void write_diagonal(const Tile<T>& A, int k0) {
-  constexpr int nb = Shape::nb, pitch = Shape::pitch, at_once = 8;
-  const int order = min(nb, int(A.rows) - k0), lane = int(threadIdx.x) % 32;
-  const bool down = A.row_stride == 1;
-  T* p = &A(k0 + (down ? lane : 0), k0 + (down ? 0 : lane));
-  const T* q = BlockShared<T, Shape>::diagonal(k0) + (down ? lane : lane * pitch);
-  const index_t step = down ? A.col_stride : A.row_stride;
-  const int begin = down ? 0 : lane, count = lane < order ? (down ? lane + 1 : order - lane) : 0,
-            along = down ? pitch : 1;
-#pragma unroll 1
-  for (int t = 0; t < nb; t += at_once) {
-    T v[at_once];
-#pragma unroll
-    for (int i = 0; i < at_once; ++i, q += along) v[i] = *q;
-#pragma unroll
-    for (int i = 0; i < at_once; ++i, p += step)
-      if (unsigned(t + i - begin) < unsigned(count)) *p = v[i];
-  }
-}
-
 /// c -= left right^H, 32 columns deep: c(s, j) are `count` tiles of `active` strips, left(u, v, s) columns 8 u .. 8 u +
 /// 7 of the strips, and done(u, v) is called when these are not wanted any more; v is u modulo `together`, a constant.
 template <class Layout, int active, int count, int together = 4, class T, class Entries, class LeftOf, class Done>
@@ -231,53 +148,6 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
   }
 }
 
-/// 16 rows of a block column in the registers of a warp.
-template <class T>
-struct Strip {
-  static constexpr int tiles = 4;
-  /// How far from the first entry of A a lane's rows meet column k0; not pointers, which would lose their address
-  /// space. Rows beyond the last are copies of it when they are read.
-  index_t at[2];
-  __device__ __forceinline__ void find(const Tile<T>& A, int row, int k0, const TilePlace& place) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h)
-      at[h] = min(row + place.g + 8 * h, int(A.rows) - 1) * A.row_stride + (k0 + place.t) * A.col_stride;
-  }
-  /// c := what is in A, `on` entries from there; the identity outside of the triangle.
-  __device__ __forceinline__ void load(TensorEntries<T> (&c)[tiles], const T* A, int n, int row, int k0, index_t half,
-                                       index_t on, const TilePlace& place) const {
-    if (k0 + 8 * tiles <= row) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const T* p = A + at[h] + on;
-#pragma unroll
-        for (int j = 0; j < 2 * tiles; ++j, p += half) c[j / 2].set(2 * h + j % 2, *p);
-      }
-    } else {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const T* p = A + at[h] + on;
-        const int r = row + place.g + 8 * h;
-#pragma unroll
-        for (int j = 0; j < 2 * tiles; ++j, p += half) {
-          const int column = k0 + 4 * j + place.t;
-          T v = T(r == column ? 1 : 0);
-          if (column <= r && r < n) v = *p;
-          c[j / 2].set(2 * h + j % 2, v);
-        }
-      }
-    }
-  }
-  /// The next eight columns as left operand, if there are `more`; without a branch.
-  __device__ __forceinline__ void next(LeftPart<T>& to, const T* A, index_t half, bool more, bool moves) {
-    const index_t step = moves ? half : 0;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      to.v[i % 2][i / 2] = A[more ? at[i / 2] : 0];
-      at[i / 2] += step;
-    }
-  }
-};
 /// The rows of a strip that belong to the diagonal tile go to the warp that factors it.
 template <class T, class Shape>
 __device__ __forceinline__ void put_diagonal(const TensorEntries<T> (&c)[Shape::tiles], int k0, int row,
@@ -302,28 +172,6 @@ __device__ __forceinline__ void put_original(const TensorEntries<T> (&c)[Shape::
     if (r < int(A.rows) && k <= r) A(r, k) = c[i / 4].get(i % 4);
   }
 }
-/// Writes tiles of a strip to A, one after the other from column k0 on.
-template <class T>
-class StripWriter {
- public:
-  __device__ __forceinline__ StripWriter(const Tile<T>& A, int row, int k0, const TilePlace& place)
-      : A_(A.data), four_(4 * A.col_stride), left_(int(A.rows) - row - place.g) {
-    at_[0] = (row + place.g) * A.row_stride + (k0 + place.t) * A.col_stride;
-    at_[1] = at_[0] + 8 * A.row_stride;
-  }
-  __device__ __forceinline__ void next(const TensorEntries<T>& x) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      if (e / 2 * 8 < left_) A_[at_[e / 2]] = x.get(e);
-      at_[e / 2] += four_;
-    }
-  }
-
- private:
-  T* A_;
-  index_t at_[2], four_;
-  int left_;  // rows from the lane's first on
-};
 /// c := c L^-H for the diagonal tile L; to A and, if `keeps_copy`, to shared memory at `copy`. Without a branch, which
 /// would keep apart what can be done side by side.
 template <class Shape, class Layout, class T>

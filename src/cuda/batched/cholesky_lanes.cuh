@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cuda/batched/items.cuh>
-#include <cuda/device/pipeline.cuh>
 #include <cuda/device/pivot_block.cuh>
+#include <cuda/device/triangle_io.cuh>
 
 namespace trifactor::cuda {
 
@@ -44,13 +44,7 @@ __device__ __forceinline__ LanesResult<T> factor_lanes(const Tile<T>& given, int
   T rows[1][width], (&a)[width] = rows[0];
   const auto rows_below = [](int c, int end) { return c < end ? (1u << end) - (1u << c) : 0; };  // a bit for each
   if constexpr (!through_shared) {
-    const T* at = A.data + (by_rows ? row * A.row_stride : row);
-    const int last = row < n ? row : -1;  // column
-#pragma unroll
-    for (int c = 0; c < width; ++c, at += by_rows ? 1 : A.col_stride) {
-      a[c] = uninitialized<T>();
-      if (c <= last) a[c] = *at;
-    }
+    load_lane_row<by_rows>(A, row, n, a);
   } else {
     constexpr int bytes = int(sizeof(T)), line = Scratch::step * bytes;
     const T* at = A.data + row;
@@ -73,17 +67,14 @@ __device__ __forceinline__ LanesResult<T> factor_lanes(const Tile<T>& given, int
   if (!safe && (__ballot_sync(~0u, counts && !in_fast_range(pivot)) & group)) n = -1;
   const int failed = __ffs(int((__ballot_sync(~0u, counts && !good_pivot(pivot)) & group) >> (lane - row)));
   const Tile<T> out = opaque(given);
-  T* to = out.data + row;
   if constexpr (!by_rows) {
     if constexpr (is_complex<T>)
 #pragma unroll
       for (int c = 0; c < width; ++c)
         if (c == row) a[c] = T(real(a[c]));
-    const int last = writes && row < n ? row : -1;
-#pragma unroll
-    for (int c = 0; c < width; ++c, to += out.col_stride)
-      if (c <= last) *to = a[c];
+    store_lane_row(out, row, writes ? n : 0, a);
   } else {
+    T* to = out.data + row;
     const unsigned below = rows_below(row, writes ? n : 0);
     scratch[row * Scratch::step + row] = T(pivot);
     T v[width];

@@ -63,44 +63,6 @@ struct PanelShape {
   }
   static constexpr std::size_t bytes = bytes_of(max_order);
 };
-/// Copies panels of the lower triangle of A to shared memory, by `warps` warps. What is missing of the last tiles, and
-/// the other triangle, becomes zero.
-template <bool by_rows, class T>
-class PanelCopy {
- public:
-  __device__ __forceinline__ PanelCopy(const Tile<T>& A, T* store)
-      : A_(A.data), ld_(by_rows ? A.row_stride : A.col_stride), n_(int(A.rows)) {
-    using Store = PackedTileStore<T>;
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      to_[h] = shared_address(store + Store::place(walk_.row[h], walk_.col[h]));
-      from_[h] = by_rows ? walk_.row[h] * ld_ + walk_.col[h] : walk_.col[h] * ld_ + walk_.row[h];
-    }
-  }
-  /// Starts to copy panel k, of which the warp takes every `warps`-th tile, as a group.
-  __device__ __forceinline__ void start(int k, int warp, int warps) const {
-    constexpr int bytes = int(sizeof(T));
-#pragma unroll 2
-    for (int i = k + warp; 8 * i < n_; i += warps) {
-      const index_t at = by_rows ? 8 * i * ld_ + 8 * k : 8 * k * ld_ + 8 * i;
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const bool inside = 8 * i + walk_.row[h] < n_ && (i > k || walk_.col[h] <= walk_.row[h]);
-        copy_async<bytes>(to_[h] + bytes * PackedTileStore<T>::tile(i, k), A_ + (inside ? at + from_[h] : 0),
-                          inside ? bytes : 0);
-      }
-    }
-    copy_commit();
-  }
-
- private:
-  const T* A_;
-  index_t ld_, from_[2];
-  int n_;
-  unsigned to_[2];
-  TileWalk<T, by_rows> walk_;
-};
-
 /// `pairs` pairs of tiles of panel p in registers: rows p + 2 (first + j step) of tiles and the next; where the last is
 /// missing, the one before once more.
 template <int pairs, class T>
@@ -161,42 +123,6 @@ class PanelPairs {
   TilePair<T> c_[pairs];
 };
 
-/// Writes row i of tiles, where rows are contiguous, by one warp.
-template <class T>
-__device__ __forceinline__ void write_panel_row(const Tile<T>& A, const T* store, int i) {
-  using Store = PackedTileStore<T>;
-  const TileWalk<T, true> walk;
-  const int n = int(A.rows);
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    const T* const from = store + Store::tile(i, 0) + Store::place(walk.row[h], walk.col[h]);
-    T* const to = A.data + (8 * i + walk.row[h]) * A.row_stride + walk.col[h];
-    const bool inside = 8 * i + walk.row[h] < n;
-    const int last = walk.col[h] <= walk.row[h] ? i : i - 1;
-#pragma unroll 4
-    for (int k = 0; k <= i; ++k) {
-      T v = from[Store::pitch * k];
-      if constexpr (is_complex<T>)
-        if (k == i && walk.row[h] == walk.col[h]) v = T(real(v));
-      if (inside && k <= last) to[8 * k] = v;
-    }
-  }
-}
-
-/// Writes a tile on the diagonal, where columns are contiguous, by one warp: rows and columns from 8 p on.
-template <class T>
-__device__ __forceinline__ void write_panel_diagonal(const Tile<T>& A, const T* tile, int p) {
-  const TileWalk<T, false> walk;
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    T v = tile[PackedTileStore<T>::place(walk.row[h], walk.col[h])];
-    if constexpr (is_complex<T>)
-      if (walk.row[h] == walk.col[h]) v = T(real(v));
-    if (walk.col[h] <= walk.row[h] && 8 * p + walk.row[h] < int(A.rows))
-      A.data[(8 * p + walk.col[h]) * A.col_stride + 8 * p + walk.row[h]] = v;
-  }
-}
-
 /// Factors a diagonal block of eight, of which `left` rows are inside the matrix, and inverts it: V by rows. By one
 /// warp. Returns 0 or the failed column + 1.
 template <class T>
@@ -239,7 +165,7 @@ __device__ __forceinline__ int factor_panels(const Tile<T>& A) {
   const int n = int(A.rows), used = (n + 7) / 8;
   T* const V = reinterpret_cast<T*>(raw);  // the inverse, by rows
   T *const scratch = V + Shape::inverse, *const store = V + Shape::scratch;
-  const PanelCopy<by_rows, T> copy(A, store);
+  const PanelCopy<Store, by_rows, T> copy(A, store);
   for (int k = 0; k < ahead; ++k) copy.start(k, warp, warps);
   copy_wait<ahead - 2>();
   __syncthreads();  // the first two panels are there
@@ -263,7 +189,7 @@ __device__ __forceinline__ int factor_panels(const Tile<T>& A) {
       copy_wait<0>();
     } else {
       copy.start(p + ahead, warp - 1, warps - 1);
-      if (by_rows && warp == warps - 2 && p > 0) write_panel_row(opaque(A), store, p - 1);
+      if (by_rows && warp == warps - 2 && p > 0) write_tile_row<Store>(opaque(A), store, p - 1);
       if (warp == warps - 1 && p > 0 && p + 1 < used) {
         PanelPairs<1, T> next(store, part, p + 1, used, 0, 0);
 #pragma unroll 2
@@ -283,7 +209,7 @@ __device__ __forceinline__ int factor_panels(const Tile<T>& A) {
           distinct_branch<count>();
         }
       });
-      if (!by_rows && warp == 1) write_panel_diagonal(opaque(A), store + Store::tile(p, p), p);
+      if (!by_rows && warp == 1) write_diagonal_tile<Store>(opaque(A), store + Store::tile(p, p), p);
       failed = status;
       copy_wait<ahead - 2>();
     }
@@ -292,7 +218,7 @@ __device__ __forceinline__ int factor_panels(const Tile<T>& A) {
   }
   copy_wait<0>();  // nothing is under way, even if a panel failed
   if constexpr (by_rows)
-    if (warp == warps - 2) write_panel_row(opaque(A), store, min(p, used - 1));
+    if (warp == warps - 2) write_tile_row<Store>(opaque(A), store, min(p, used - 1));
   return failed ? 8 * p + failed : 0;
 }
 

@@ -36,7 +36,7 @@ __device__ __noinline__ void resident_chain_warp(Tile<T> given) {
     barrier_wait(diagonal_barrier(), k0 / Shape::nb % 2);  // the diagonal tile is there
     factor_diagonal<T, Shape>(A, k0);
     __syncthreads();  // it is factored
-    write_diagonal<T, Shape>(opaque(A), k0);
+    write_triangle<Shape::pitch>(opaque(A), k0, BlockShared<T, Shape>::diagonal(k0));
     if (BlockShared<T, Shape>::status() > 0) break;
     if (k0 + Shape::nb < n) __syncthreads();  // the block column is solved
   }

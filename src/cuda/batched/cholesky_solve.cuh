@@ -25,31 +25,6 @@ struct SharedFactor {
   __device__ T& at(int p, int r, int c) const { return panel(p)[c * pitch(p) + r]; }
 };
 
-/// Which of a lane's entries of the tile at (r0, k0) lie in the lower triangle of order n. `below`: the tile does not
-/// meet the diagonal.
-template <bool below>
-__device__ __forceinline__ bool inside(int e, int n, int r0, int k0, const LanePlace& place) {
-  return r0 + place.row(e) < n && (below || k0 + place.col(e) <= r0 + place.row(e));
-}
-/// Entry e of the tile at (r0, k0).
-template <class Matrix>
-__device__ __forceinline__ auto* entry_of(const Matrix& A, int e, int r0, int k0, const LanePlace& place) {
-  auto* p = &A(r0 + place.g, k0 + place.t);
-  return p + (e / 2 ? 8 * A.row_stride : 0) + (e % 2 ? 4 * A.col_stride : 0);
-}
-/// Entries of a tile, from the lower triangle of A and, outside of it, of the identity.
-template <bool below, class T, class Matrix>
-__device__ __forceinline__ TensorEntries<T> load_tile(const Matrix& A, int n, int r0, int k0, const LanePlace& place) {
-  TensorEntries<T> c;
-#pragma unroll
-  for (int e = 0; e < 4; ++e) {
-    T v = T(!below && r0 + place.row(e) == k0 + place.col(e) ? 1 : 0);
-    if (inside<below>(e, n, r0, k0, place)) v = *entry_of(A, e, r0, k0, place);
-    c.set(e, v);
-  }
-  return c;
-}
-
 template <class T, int strips>
 struct SolveShape {
   static constexpr int max_order = 16 * strips;  // the largest order
@@ -70,7 +45,7 @@ __device__ void load_factor(const Tile<const T>& L, SharedFactor<T, 16 * strips>
 #pragma unroll
     for (int i = 0; i < strips; ++i)
       if (2 * i + 1 >= p && 16 * i < n) {
-        const TensorEntries<T> c = load_tile<false, T>(in, n, 16 * i, 8 * p, place);
+        const TensorEntries<T> c = load_tile(in, 16 * i, 8 * p, place);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
           if (16 * i + place.row(e) >= 8 * p) factor.at(p, 16 * i + place.row(e), place.col(e)) = c.get(e);

@@ -46,7 +46,7 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
       __syncthreads();  // what was written is visible to all who read it from the left
     }
     for (int k = k0; k < min(k0 + width, n) && (Shared::status() == 0 || Shared::status() > k); k += nb)
-      write_diagonal<T, Shape>(A, k);  // while the others go on
+      write_triangle<Shape::pitch>(A, k, BlockShared<T, Shape>::diagonal(k));  // while the others go on
     if (Shared::status() > 0) break;
   }
 }

@@ -221,9 +221,9 @@ __device__ __forceinline__ int factor_by_warp(const Tile<T>& A, bool by_rows, T*
                                               RightSide<T, max_tiles> right) {
   const int lane = int(threadIdx.x % 32), n = int(A.rows), used = (n + 7) / 8;
   if (by_rows)
-    copy_triangle<true, max_tiles>(A, store);
+    copy_triangle<TileStore<T>, true, max_tiles>(A, store);
   else
-    copy_triangle<false, max_tiles>(A, store);
+    copy_triangle<TileStore<T>, false, max_tiles>(A, store);
   T* const part = store + part_place<T>();
   const index_t ld = A.col_stride;
   T* out = A.data + lane;  // where columns are contiguous: the lane's entry of the first column of a panel
@@ -282,7 +282,7 @@ __device__ __forceinline__ int factor_by_warp(const Tile<T>& A, bool by_rows, T*
   copy_wait<0>();  // nothing is under way, even if the first panel failed
   if (by_rows) {
     __syncwarp();  // all of it is visible
-    write_rows<max_tiles>(opaque(A), store);
+    write_triangle_rows<TileStore<T>, max_tiles>(opaque(A), store);
   }
   return failed ? 8 * (p - 1) + failed : 0;
 }

@@ -5,15 +5,6 @@
 
 namespace trifactor::cuda {
 
-/// Where a lane holds entries of a 16 x 8 tile: in rows g and g + 8, columns t and t + 4. Rows are permuted as columns
-/// are, so that left and right operands are read alike.
-struct TilePlace {
-  int g, t;
-  __device__ TilePlace() : g(LanePlace().right_row()), t(int(threadIdx.x) % 4) {
-    asm volatile("" : "+r"(g), "+r"(t));  // what is computed from them is not worth a register for long
-  }
-};
-
 /// The lower triangle of a block of eight that lies by columns, to every lane.
 template <int pitch, class T>
 __device__ __forceinline__ void read_block(const T* block, T (&l)[8][8]) {

@@ -1,9 +1,8 @@
-// A triangle of order up to 64 in shared memory, in tiles of 8 x 8: the layout, a lane's part of a tile, and how a warp
-// loads and stores the triangle.
+// A triangle of order up to 64 in shared memory, in tiles of 8 x 8: the layout, and a lane's part of a tile.
 #pragma once
 
-#include <cuda/device/pipeline.cuh>
 #include <cuda/device/pivot_block.cuh>
+#include <cuda/device/triangle_io.cuh>
 
 namespace trifactor::cuda {
 
@@ -86,95 +85,6 @@ __device__ __forceinline__ void write_row(T* tile, int r, const T (&a)[8]) {
     for (int e = 0; e < Store::vector; ++e) v.v[e] = a[Store::column(q, e)];
     *reinterpret_cast<EntryVector<T, Store::vector>*>(tile + Store::place(r, Store::column(q, 0))) = v;
   }
-}
-
-/// Positions of a lane when a warp walks a tile of 8 x 8 in two steps along contiguous memory: rows or columns. Four of
-/// them a step, in the order with the fewest bank conflicts.
-template <class T, bool by_rows>
-struct TileWalk {
-  int row[2], col[2];
-  __device__ __forceinline__ TileWalk() {
-    const int lane = int(threadIdx.x % 32);
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int along = lane % 8, spread = lane / 8 % 2 * 4 + lane / 16 + 2 * h;
-      row[h] = by_rows ? spread : along;
-      col[h] = by_rows ? along : sizeof(T) == 4 ? spread : lane / 8 + 4 * h;
-    }
-  }
-};
-
-/// Starts to copy the lower triangle of A, of order up to 8 * max_tiles, in two groups: the first panel, and the rest;
-/// the second group is empty where rows are contiguous, since those come by rows of tiles. The other triangle, and what
-/// is missing of the last tiles, becomes zero.
-template <bool by_rows, int max_tiles, class T>
-__device__ __forceinline__ void copy_triangle(const Tile<T>& A, T* store) {
-  const int n = int(A.rows);
-  const index_t ld = by_rows ? A.row_stride : A.col_stride;
-  constexpr int bytes = int(sizeof(T));
-  const TileWalk<T, by_rows> walk;
-  unsigned to[2];
-  const T* from[2];
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    to[h] = shared_address(store + TileStore<T>::place(walk.row[h], walk.col[h]));
-    from[h] = A.data + (by_rows ? walk.row[h] * ld + walk.col[h] : walk.col[h] * ld + walk.row[h]);
-    asm("" : "+r"(to[h]), "+l"(from[h]));  // optimization barrier: not recomputed for each tile
-  }
-  // s: which row of tiles, or column of them, is contiguous; t: the tile in it
-#pragma unroll
-  for (int s = 0; s < max_tiles; ++s) {
-    if (8 * s < n) {
-#pragma unroll
-      for (int t = by_rows ? 0 : s; t < (by_rows ? s + 1 : max_tiles); ++t) {
-        const int i = by_rows ? s : t, k = by_rows ? t : s;
-        if (8 * i < n)
-#pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            const bool inside = 8 * i + walk.row[h] < n && (i > k || walk.col[h] <= walk.row[h]);
-            copy_async<bytes, 64>(to[h] + bytes * TileStore<T>::tile(i, k), from[h] + 8 * t, inside ? bytes : 0);
-          }
-      }
-#pragma unroll
-      for (int h = 0; h < 2; ++h) from[h] += 8 * ld;
-    }
-    if (!by_rows && s == 0) copy_commit();
-  }
-  copy_commit();
-  if (by_rows) copy_commit();
-}
-
-/// Stores the triangle where rows are contiguous.
-template <int max_tiles, class T>
-__device__ __forceinline__ void write_rows(const Tile<T>& A, const T* store) {
-  const TileWalk<T, true> walk;
-  const int n = int(A.rows);
-  T* at[2];
-  const T* from[2];
-#pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    at[h] = A.data + walk.row[h] * A.row_stride + walk.col[h];
-    from[h] = store + TileStore<T>::place(walk.row[h], walk.col[h]);
-  }
-#pragma unroll
-  for (int i = 0; i < max_tiles; ++i)
-    if (8 * i < n) {
-      T v[max_tiles][2];
-#pragma unroll
-      for (int k = 0; k <= i; ++k)
-#pragma unroll
-        for (int h = 0; h < 2; ++h) v[k][h] = from[h][TileStore<T>::tile(i, k)];
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const bool inside = 8 * i + walk.row[h] < n;
-        if constexpr (is_complex<T>)
-          if (walk.row[h] == walk.col[h]) v[i][h] = T(real(v[i][h]));
-#pragma unroll
-        for (int k = 0; k <= i; ++k)
-          if (inside && (k < i || walk.col[h] <= walk.row[h])) at[h][8 * k] = v[k][h];
-        at[h] += 8 * A.row_stride;
-      }
-    }
 }
 
 }  // namespace trifactor::cuda

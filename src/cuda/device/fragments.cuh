@@ -85,6 +85,15 @@ struct LanePlace {
   __device__ int right_row() const { return int(unsigned(g) / 2 + unsigned(g) % 2 * 4); }
 };
 
+/// Where a lane holds entries of a 16 x 8 tile: in rows g and g + 8, columns t and t + 4. Rows are permuted as columns
+/// are, so that left and right operands are read alike.
+struct TilePlace {
+  int g, t;
+  __device__ TilePlace() : g(LanePlace().right_row()), t(int(threadIdx.x) % 4) {
+    asm volatile("" : "+r"(g), "+r"(t));  // what is computed from them is not worth a register for long
+  }
+};
+
 /// A tile as left operand: its lanes already hold what they need.
 template <class T>
 __device__ __forceinline__ LeftPart<T> as_left(const TensorEntries<T>& c) {
