@@ -22,8 +22,8 @@ double update_products(const std::string& looking, double n, double nb, double k
 /// Copies that are factored one after the other: enough that the start and the end of a run do not count.
 template <Scalar T>
 index_t tiles_in_a_run(index_t n) {
-  constexpr index_t most = 64, bytes = index_t(64) << 20;
-  return std::clamp<index_t>(bytes / (n * n * index_t(sizeof(T))), 1, most);
+  constexpr index_t max_copies = 64, bytes = index_t(64) << 20;
+  return std::clamp<index_t>(bytes / (n * n * index_t(sizeof(T))), 1, max_copies);
 }
 
 }  // namespace

@@ -31,9 +31,9 @@ class GzipSource : public ByteSource {
   }
 
   std::size_t read(char* to, std::size_t size) override {
-    constexpr std::size_t most = 1 << 30;  // zlib counts in unsigned int
+    constexpr std::size_t max_bytes = 1 << 30;  // zlib counts in unsigned int
     state_.next_out = reinterpret_cast<Bytef*>(to);
-    state_.avail_out = uInt(std::min(size, most));
+    state_.avail_out = uInt(std::min(size, max_bytes));
     const uInt wanted = state_.avail_out;
     while (state_.avail_out == wanted) {
       if (between_members_ && !begin_member()) return 0;

@@ -24,10 +24,10 @@ std::size_t shown_as_it_is(std::string_view text) {
   return overlong || surrogate || code > 0x10ffff || code < 0xa0 ? 0 : size;  // up to 0x9f: control characters
 }
 
-std::string escaped_but(std::string_view text, char kept) {
+std::string escaped_but(std::string_view text, char unescaped) {
   std::string shown;
   while (!text.empty()) {
-    const std::size_t size = text[0] == kept ? 1 : shown_as_it_is(text);
+    const std::size_t size = text[0] == unescaped ? 1 : shown_as_it_is(text);
     if (size == 0) shown += fmt::format("\\x{:02x}", unsigned(static_cast<unsigned char>(text[0])));
     shown += text.substr(0, size);
     text.remove_prefix(size == 0 ? 1 : size);

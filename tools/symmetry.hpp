@@ -66,8 +66,8 @@ struct Asymmetry {
 template <class T>
 bool agree(T a, T b, double of_row, double of_column) {
   if (same(a, b)) return true;
-  const double most = trifactor::hermitian_tolerance<T> * of_row * of_column;
-  return std::isfinite(most) && std::abs(a - b) <= most;
+  const double tolerated = trifactor::hermitian_tolerance<T> * of_row * of_column;
+  return std::isfinite(tolerated) && std::abs(a - b) <= tolerated;
 }
 
 /// Makes a diagonal entry real if its imaginary part is rounding; returns whether it is real then.

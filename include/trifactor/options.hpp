@@ -50,7 +50,7 @@ struct LuValueOptions {
 
 /// Of solves with a factor and of inverses from it.
 struct SolveOptions {
-  std::string tuning = {};  // overrides fields of the tuning row, such as "few=4"
+  std::string tuning = {};  // overrides fields of the tuning row, such as "sweep_columns=4"
 };
 
 }  // namespace trifactor

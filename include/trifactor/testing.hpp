@@ -16,7 +16,7 @@ TRIFACTOR_API std::size_t allocated_bytes();
 /// Which way the last call of this thread went, such as "lapack", "interleaved", "tile", "warp", "block",
 /// "blocked right", "blocked left", "blocked right hybrid"; of a sparse factorization "branches" or "levels".
 TRIFACTOR_API std::string path_taken();
-/// How many calls were replayed as one graph that was there, on CUDA queues.
+/// How many calls were launched as one graph that was there, on CUDA queues.
 TRIFACTOR_API index_t replay_count();
 
 }  // namespace trifactor::testing

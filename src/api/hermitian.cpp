@@ -87,8 +87,8 @@ bool is_hermitian(const Pattern<I>& p, std::span<const T> values, real_t<T> tole
   for (index_t j = 0; j < p.rows; ++j) size[j] = std::sqrt(std::abs(diagonal[j]));
   bool hermitian = true;
   for_each_pair(p, values, [&](index_t i, index_t j, T a, T b) {
-    const real_t<T> most = tolerance * size[i] * size[j];
-    return hermitian = a == b || (std::isfinite(most) && std::abs(a - b) <= most);
+    const real_t<T> tolerated = tolerance * size[i] * size[j];
+    return hermitian = a == b || (std::isfinite(tolerated) && std::abs(a - b) <= tolerated);
   });
   return hermitian;
 } TRIFACTOR_CATCH_BAD_ALLOC

@@ -43,8 +43,8 @@ Queue::~Queue() = default;
 
 Queue Queue::host(int threads) try {
   if (threads < 0) api::fail("Queue::host", "threads", threads, "not be negative");
-  if (threads > host::most_threads)
-    api::fail("Queue::host", "threads", threads, "be at most " + std::to_string(host::most_threads));
+  if (threads > host::max_threads)
+    api::fail("Queue::host", "threads", threads, "be at most " + std::to_string(host::max_threads));
   return Queue(host_state(threads));
 } TRIFACTOR_CATCH_BAD_ALLOC
 Queue Queue::cuda(int device) try { return Queue(cuda_state(nullptr, false, device)); } TRIFACTOR_CATCH_BAD_ALLOC

@@ -36,8 +36,8 @@ double checked_threshold(const SparseLuPlan& plan, const SparseLuOptions& option
 template <class R>
 R scale_for(R x) {
   if (!(x > 0) || !std::isfinite(x)) return R(1);
-  constexpr int most = std::numeric_limits<R>::max_exponent - 2;
-  return std::ldexp(R(1), std::clamp(-std::ilogb(x), -most, most));
+  constexpr int max_exponent = std::numeric_limits<R>::max_exponent - 2;
+  return std::ldexp(R(1), std::clamp(-std::ilogb(x), -max_exponent, max_exponent));
 }
 
 /// -1 for an odd permutation, otherwise 1.
@@ -95,7 +95,7 @@ struct SparseLu<T>::State {
       }
   }
 
-  /// a := R a C, with the scalings kept.
+  /// a := R a C, with the scalings of the analysis.
   void scale(I* a) {
     R* const r = row_scale.data();
     R* const c = column_scale.data();

@@ -31,12 +31,11 @@ inline constexpr Shape lower{true, false}, upper{false, false}, unit_lower{true,
 /// Which entries of a matrix its norm is taken from: all, or one triangle of a hermitian one, which stands for both.
 enum class NormOf { General, HermitianLower, HermitianUpper };
 
-/// Inverses of the diagonal blocks of a triangle, of each item `size` entries, and where a solve with them begins.
+/// Inverses of the diagonal blocks of one triangle, and where a solve with them begins.
 template <class T>
 struct Inverses {
   const T* data;
-  index_t edge, size;
-  index_t first = 0;  // row and column, a multiple of the edge
+  index_t first = 0;  // row and column, a multiple of their order
 };
 
 /// The entries of an item's packed lower triangle: column by column, without gaps.
@@ -46,26 +45,6 @@ template <class R> TF_HD R shift_scale(R largest) { return largest > 0 && larges
 /// In place of an item's info: the item took no part in another try.
 inline constexpr int not_tried = -2;
 
-/// What is left of the items of a ragged batch that is factored in steps, each of which begins so late that all end with the
-/// last step: where it begins, its order (0: nothing), and what becomes of it in this step.
-template <class T>
-struct Remaining {
-  T** data;
-  int* rows;
-  int* failed;
-
-  /// Item b before step k, a multiple of nb; what failed in the step before is its info from here on.
-  TF_HD void take(const Items<T>& A, index_t b, index_t k, index_t nb, int* info) const {
-    const Tile<T> a = A.item(b);
-    const index_t n = a.rows, begin = (A.rows - n) / nb * nb, done = k - begin;
-    if (k > 0 && info[b] == 0 && failed[b] > 0) info[b] = int(done - nb) + failed[b];
-    const bool left = info[b] == 0 && done >= 0 && done < n;
-    data[b] = left ? a.data + done * (a.row_stride + a.col_stride) : nullptr;
-    rows[b] = left ? int(n - done) : 0;
-    failed[b] = info[b];
-  }
-};
-
 /// What every operation has in common: it works on all items of its batches; windows are clipped to each item; items
 /// whose info is not 0 are skipped (info may be null: none is); an operation that is one large BLAS call may compute
 /// garbage in a failed item's own window instead of skipping it (see save). Operations are enqueued in order.
@@ -73,7 +52,7 @@ template <class E, class T>
 concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, Shape shape, int* info, const int* read_info,
                              Pivots<int> pivots, Pivots<const int> read_pivots, index_t k, Real<T>* real_out, T* out, const T* read_out,
                              const CholeskyTuning& cholesky_tuning, const LuTuning& lu_tuning, const SolveTuning& solve_tuning,
-                             Real<T> shift, double* shifts, NormOf norm_of, bool flag, const Inverses<T>& inverses, const Remaining<T>& rest) {
+                             Real<T> shift, double* shifts, NormOf norm_of, bool flag, const Inverses<T>& inverses) {
   // Scratch memory. While arena().planning(), operations take what they need and do nothing else.
   { e.arena() } -> std::same_as<Arena&>;
 
@@ -106,9 +85,6 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.cholesky_tile(A, info, k);
   { e.tile_limit(A) } -> std::same_as<index_t>;
 
-  // What is left of ragged items before step k of a factorization in steps of nb: take_remaining(A, k, nb, info, rest).
-  e.take_remaining(A, k, k, info, rest);
-
   // B := op^-1 B for the triangle `shape` of op.
   e.trsm(shape, op, A, read_info);
   // The largest order that trsm takes for this triangle and this B.
@@ -117,11 +93,11 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // when it was done. With `flag`, B := op^-H op^-1 B.
   { e.trsm_whole(shape, op, A, flag, read_info, solve_tuning) } -> std::same_as<bool>;
   // The order of the diagonal blocks that the engine inverts to solve with this triangle for B; 0 where it does not.
-  // inverses_size(op, edge) is how many entries the inverses take; they serve the transpose of the triangle too.
+  // inverses_size(op) is how many entries the inverses take; they serve the transpose of the triangle too.
   { e.inverse_edge(op, A, solve_tuning) } -> std::same_as<index_t>;
-  { e.inverses_size(op, k) } -> std::same_as<index_t>;
-  e.invert_blocks(shape, op, k, out, read_info);
-  // B := op^-1 B with these inverses: trsm_inverted(shape, op, {out, edge, size, first}, B, info), where op begins at row and
+  { e.inverses_size(op) } -> std::same_as<index_t>;
+  e.invert_blocks(shape, op, out, read_info);
+  // B := op^-1 B with these inverses: trsm_inverted(shape, op, {out, first}, B, info), where op begins at row and
   // column `first` of the triangle that was inverted, a multiple of the edge. The largest order of op that it takes.
   e.trsm_inverted(shape, op, inverses, A, read_info);
   { e.inverted_limit() } -> std::same_as<index_t>;

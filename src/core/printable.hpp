@@ -9,9 +9,9 @@ namespace trifactor::core {
 
 /// Bytes that are not printable ASCII become \xNN, and what is long is cut: a message stays one line that no terminal obeys.
 inline std::string printable(std::string_view text) {
-  constexpr std::size_t most = 200;
+  constexpr std::size_t max_size = 200;
   std::string shown;
-  for (const char c : text.substr(0, most)) {
+  for (const char c : text.substr(0, max_size)) {
     char code[8];
     std::snprintf(code, sizeof code, "\\x%02x", unsigned(static_cast<unsigned char>(c)));
     if (c == '\\')
@@ -21,7 +21,7 @@ inline std::string printable(std::string_view text) {
     else
       shown += code;
   }
-  if (text.size() > most) shown += "...";
+  if (text.size() > max_size) shown += "...";
   return shown;
 }
 

@@ -8,7 +8,6 @@ namespace trifactor::core {
 
 enum class Looking { Left, Right };
 enum class TileForm { Inclusive, Exclusive };
-enum class Schedule { Greedy, Lazy };
 
 struct CholeskyTuning {
   index_t whole = 64;         // up to this order an item is one engine operation: LAPACK, or one launch; ragged items
@@ -18,8 +17,8 @@ struct CholeskyTuning {
                               // factor of an item stays in a multiprocessor
   index_t sorted = 100000;    // CUDA: ragged items take each the kernel of its own size where their number times the
                               // largest order is this or more
-  index_t few = 24;           // CUDA: all of the device works on up to n / few items of order n, more than 256, or 160 if
-                              // they are complex; if they are more, a block on each
+  index_t order_per_item = 24;  // CUDA: all of the device works on a batch of order n, more than 256, or 160 if complex,
+                              // that has up to n / order_per_item items; if it has more, a block on each
   index_t fused = 32;         // up to so many right-hand sides, small items are factored and solved in SIMD lanes together;
                               // CUDA: in one launch, for one right-hand side at most
   index_t persistent = 0;     // CUDA: up to this order one matrix is one launch of a persistent grid
@@ -32,9 +31,7 @@ struct CholeskyTuning {
   index_t leaf = 64;          // the diagonal tile is halved down to this order
   TileForm tile = TileForm::Inclusive;  // then one operation, or steps of `ib` columns, a launch for each part of a step
   index_t ib = 32;
-  index_t separate = 2147483647;  // strided batches: rank-k updates from this order on are an operation for each item
   Looking looking = Looking::Right;
-  Schedule schedule = Schedule::Greedy;   // ragged batches in steps: items begin together, or, lazy, to the right, end together
 
   bool operator==(const CholeskyTuning&) const = default;
 };
@@ -48,12 +45,11 @@ struct LuTuning {
 };
 
 struct SolveTuning {
-  index_t few = 8;            // CUDA: up to so many right-hand sides, one launch solves with one triangle
+  index_t sweep_columns = 8;  // CUDA: up to so many right-hand sides, one launch solves with one triangle
   index_t fused = 128;        // up to so many, one launch solves with small Cholesky factors of a batch; host: those of
                               // a batch are solved side by side in SIMD lanes,
   index_t interleaved = 0;    // host: up to this order
   index_t invert = 64;        // CUDA: triangles above this order are solved with inverted diagonal blocks
-  index_t tri_nb = 0;         // CUDA: order of those blocks in a batch, 16, 32 or 64; 0: a batch is solved without them
   index_t nb = 256;           // rows that are solved between two products, with inverted blocks
   index_t halve = 2048;       // triangles above this order are halved first, so that the products are deep
   index_t columns = 512;      // width of a block column of an inverse

@@ -34,15 +34,6 @@ void cholesky_tile(E& e, Items<T> A, int* info, index_t first, index_t leaf, ind
   cholesky_tile(e, A22, info, first + k, leaf, ib);          // A22 = L22 L22^H
 }
 
-/// C -= A A^H: one operation for all items, or one for each of large items, by turns in both lanes.
-template <class T, EngineFor<T> E>
-void herk(E& e, Items<T> A, Items<T> C, int* info, index_t separate) {
-  if (C.count == 1 || C.pointers || C.rows < separate) return e.herk(A, C, info);
-  e.fork();
-  for (index_t b = 0; b < C.count; ++b) (b % 2 == 0 ? e : e.side()).herk(A.one(b), C.one(b), info + b);
-  e.join();
-}
-
 /// Factors the lower triangle of A; info was reset. The panel of the next step hides behind the update of this one.
 template <class T, EngineFor<T> E, class Panel>
 void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, Panel& panel) {
@@ -55,7 +46,7 @@ void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning,
       const index_t w = min(nb, n - k), k1 = k + w, rest = n - k1;
       auto A10 = A.block(k, 0, w, k), A11 = A.block(k, k, w, w);             // (w, k)     (w, w)
       auto A20 = A.block(k1, 0, rest, k), A21 = A.block(k1, k, rest, w);     // (rest, k)  (rest, w)
-      herk(e, A10, A11, info, tuning.separate);                              // A11 -= A10 A10^H
+      e.herk(A10, A11, info);                                                // A11 -= A10 A10^H
       panel.begin(A11, {}, info, k, factor);
       e.gemm(plain(A20), hermitian(A10), A21, info);                         // A21 -= A20 A10^H
       panel.end(A11, {}, info, k, factor);                              // A11 = L11 L11^H
@@ -72,34 +63,12 @@ void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning,
     trsm(e, lower, conjugate(A11), A21.flipped(), info);                     // A21 := A21 L11^-H
     auto P = A.block(k1, k, w, nb), Q = A.block(k2, k, n - k2, nb);          // the rows of the next tile, and those below
     next = A.block(k1, k1, w, w);
-    herk(e, P, next, info, tuning.separate);                                 // next -= P P^H
+    e.herk(P, next, info);                                                   // next -= P P^H
     panel.begin(next, {}, info, k1, factor);
     e.gemm(plain(Q), hermitian(P), A.block(k2, k1, n - k2, w), info);        // below next -= Q P^H
-    herk(e, Q, A.block(k2, k2, n - k2, n - k2), info, tuning.separate);      // the rest -= Q Q^H
+    e.herk(Q, A.block(k2, k2, n - k2, n - k2), info);                        // the rest -= Q Q^H
     panel.end(next, {}, info, k1, factor);                              // next = L L^H
   }
-}
-
-/// The same for a ragged batch whose items begin so late that all end with the last step: those that a step works on have about
-/// as much left to do, and operations are launched for no more.
-template <class T, EngineFor<T> E>
-void cholesky_lazy(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
-  const index_t n = A.rows, nb = tuning.nb, ib = tuning.tile == TileForm::Exclusive ? tuning.ib : 0;
-  auto data = e.arena().template take<T*>(A.count);
-  auto rows = e.arena().template take<int>(A.count), failed = e.arena().template take<int>(A.count);
-  const Remaining<T> rest{data.data(), rows.data(), failed.data()};
-  for (index_t k = 0; k < n; k += nb) {
-    e.take_remaining(A, k, nb, info, rest);
-    Items<T> R = A;                                                          // (n - k, n - k) at most
-    R.pointers = rest.data, R.item_rows = R.item_cols = rest.rows;
-    R.row0 = R.col0 = 0, R.rows = R.cols = R.stored_rows = R.stored_cols = n - k;
-    const index_t w = min(nb, n - k), below = n - k - w;
-    auto R11 = R.block(0, 0, w, w), R21 = R.block(w, 0, below, w);           // (w, w)   (below, w)
-    cholesky_tile(e, R11, rest.failed, 0, min(tuning.leaf, e.tile_limit(R11)), ib);   // R11 = L11 L11^H
-    trsm(e, lower, conjugate(R11), R21.flipped(), rest.failed);              // R21 := R21 L11^-H
-    e.herk(R21, R.block(w, w, below, below), rest.failed);                   // R22 -= R21 R21^H
-  }
-  e.take_remaining(A, ceil_div(n, nb) * nb, nb, info, rest);                 // what failed in the last step
 }
 
 /// Factors the lower triangle of every item of A.
@@ -109,9 +78,7 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning) {
   if (e.cholesky_whole(A, info, tuning)) return;
   const auto in_steps = [&e](Items<T> A, Array<int> info, const CholeskyTuning& tuning) {
     e.reset_info(A, true, info.data);
-    const bool lazy = A.ragged() && tuning.schedule == Schedule::Lazy;
-    set_path("blocked ", lazy ? "lazy" : tuning.looking == Looking::Left ? "left" : "right");
-    if (lazy) return cholesky_lazy(e, A, info.data, tuning);
+    set_path("blocked ", tuning.looking == Looking::Left ? "left" : "right");
     NativePanel<E> panel(e);
     cholesky_blocked(e, A, info.data, tuning, panel);
   };

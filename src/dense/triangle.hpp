@@ -48,10 +48,10 @@ class Triangle {
  public:
   /// For right-hand sides in the shape of B, or blocks of their columns. Items whose info is not 0 are not solved for.
   Triangle(E& e, Shape shape, Operand<T> A, const Items<T>& B, const int* info, const SolveTuning& tuning)
-      : e_(e), shape_(shape), A_(A), tuning_(tuning), few_(B.cols <= tuning.few),
-        edge_(few_ ? 0 : e.inverse_edge(A, B, tuning)),
-        inverses_(e.arena().template take<T>(edge_ > 0 ? A.items.count * e.inverses_size(A, edge_) : 0)) {
-    if (edge_ > 0) e.invert_blocks(shape, A, edge_, inverses_.data(), info);
+      : e_(e), shape_(shape), A_(A), tuning_(tuning), in_sweep_(B.cols <= tuning.sweep_columns),
+        edge_(in_sweep_ ? 0 : e.inverse_edge(A, B, tuning)),
+        inverses_(e.arena().template take<T>(edge_ > 0 ? e.inverses_size(A) : 0)) {
+    if (edge_ > 0) e.invert_blocks(shape, A, inverses_.data(), info);
   }
 
   /// B := T^-1 B, for the triangle T of A from row and column `first` on: a multiple of 64.
@@ -63,7 +63,7 @@ class Triangle {
   /// B := T^-H T^-1 B for the whole of it.
   void solve_both(Items<T> B, const int* info) const {
     path_ = "one launch";
-    if (few_ && A_.items.rows > 0 && B.cols > 0 && e_.trsm_whole(shape_, A_, B, true, info, tuning_)) return;
+    if (in_sweep_ && A_.items.rows > 0 && B.cols > 0 && e_.trsm_whole(shape_, A_, B, true, info, tuning_)) return;
     solve(B, info);
     solve_adjoint(B, info);
   }
@@ -76,7 +76,7 @@ class Triangle {
     const Operand<T> A = part(whole, first, first, n, n);
     if (n == 0 || B.cols == 0) return;
     path_ = "one launch";
-    if (few_ && e_.trsm_whole(shape, A, B, false, info, tuning_)) return;
+    if (in_sweep_ && e_.trsm_whole(shape, A, B, false, info, tuning_)) return;
     if (edge_ > 0) {
       path_ = "inverted blocks";
       return trsm_halved(e_, shape.lower, A, B, info, width(), max(tuning_.halve, width()), first,
@@ -97,7 +97,7 @@ class Triangle {
     for (index_t b = 0; b < blocks; ++b) {
       const index_t k = (shape.lower ? b : blocks - 1 - b) * nb, w = min(nb, n - k), k1 = k + w;
       auto B1 = B.block(k, 0, w, B.cols);
-      const Inverses<T> inverses{inverses_.data(), edge_, e_.inverses_size(A_, edge_), first + k};
+      const Inverses<T> inverses{inverses_.data(), first + k};
       e_.trsm_inverted(shape, part(A, k, k, w, w), inverses, B1, info);                      // B1 := A11^-1 B1
       if (shape.lower)
         e_.gemm(part(A, k1, k, n - k1, w), plain(B1), B.block(k1, 0, n - k1, B.cols), info); // rest -= A21 B1
@@ -110,7 +110,7 @@ class Triangle {
   Shape shape_;
   Operand<T> A_;
   SolveTuning tuning_;
-  bool few_;
+  bool in_sweep_;
   index_t edge_;                   // of the blocks that are inverted, 0: none are
   Arena::Scratch<T> inverses_;
   mutable const char* path_ = "";

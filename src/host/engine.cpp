@@ -6,7 +6,7 @@
 namespace trifactor::host {
 
 HostEngine::HostEngine(int threads)
-    : threads_(threads > 0 ? threads : min(omp_get_max_threads(), most_threads)), arena_(host_memory_source()) {}
+    : threads_(threads > 0 ? threads : min(omp_get_max_threads(), max_threads)), arena_(host_memory_source()) {}
 
 std::string blas_name() {
   const int kind = openblas_get_parallel();
@@ -29,12 +29,6 @@ void HostEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int*
     const bool fits = L.possible_square(b) && X.possible(b) && L.item_rows[b] == X.item_rows[b];
     skip[b] = !fits ? -1 : info ? info[b] : 0;
   }
-}
-
-template <class T>
-void HostEngine::take_remaining(Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest) {
-  if (arena_.planning()) return;
-  for (index_t b = 0; b < A.count; ++b) rest.take(A, b, k, nb, info);
 }
 
 namespace {
@@ -182,7 +176,6 @@ void HostEngine::take_retry(index_t count, const int* retry, int* info) {
 #define TRIFACTOR_INSTANTIATE(T)                                                                      \
   template void HostEngine::reset_info<T>(Items<T>, bool, int*);                                      \
   template void HostEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);               \
-  template void HostEngine::take_remaining<T>(Items<T>, index_t, index_t, int*, const Remaining<T>&); \
   template void HostEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);     \
   template void HostEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                         \
   template void HostEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);               \

@@ -11,7 +11,7 @@ namespace trifactor::host {
 using namespace core;
 
 /// OpenBLAS has room for the buffers of so many callers and its own threads, whatever it was built for.
-inline constexpr int most_threads = 512;
+inline constexpr int max_threads = 512;
 
 /// Operations are complete on return, so there is one lane: side() is the engine itself. See core/engine.hpp for what
 /// each operation does.
@@ -44,8 +44,6 @@ class HostEngine {
   template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
-  void take_remaining(Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest);
-  template <class T>
   index_t tile_limit(const Items<T>&) const {
     return std::numeric_limits<int>::max();
   }
@@ -65,11 +63,11 @@ class HostEngine {
     return 0;
   }
   template <class T>
-  index_t inverses_size(const Operand<T>&, index_t) const {
+  index_t inverses_size(const Operand<T>&) const {
     return 0;
   }
   template <class T>
-  void invert_blocks(Shape, Operand<T>, index_t, T*, const int*) {}
+  void invert_blocks(Shape, Operand<T>, T*, const int*) {}
   template <class T>
   void trsm_inverted(Shape, Operand<T>, const Inverses<T>&, Items<T>, const int*) {}
   index_t inverted_limit() const { return 0; }

@@ -112,7 +112,7 @@ struct Operand : Lanes<T> {
   std::uintptr_t ahead[lanes];   // bytes to the item that comes next in this lane
   bool columns;                  // the contiguous lines are columns, otherwise rows
   int vectors;                   // those in use
-  index_t rows;                  // the most
+  index_t rows;                  // of the largest item
   index_t common_rows[U], common_cols[U];   // the least in each vector
 
   bool settled = false;          // all lanes are in use, of items of one size: the next group differs in addresses alone

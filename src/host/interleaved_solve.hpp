@@ -31,7 +31,7 @@ struct Solver : Lanes<T> {
   using Lanes<T>::panel, Lanes<T>::panel_entries, Lanes<T>::scale;
 
   Operand<T, true> X;
-  index_t n, width;         // the most rows and columns of X
+  index_t n, width;         // the largest number of rows and of columns of X
   Entry* L[U];              // panels, 1 / diagonal in place of the diagonal
   Entry* x[U];              // H columns together and row by row, then the columns that are left one after the other
   V* scales[U];             // what a row is multiplied by besides its 1 / diagonal, where `scaled`
@@ -136,7 +136,7 @@ struct Solver : Lanes<T> {
     return parts == 2 && kind == Diagonal::General ? (sizeof(R) == 4 ? 60 : 500) : (sizeof(R) == 4 ? 120 : 1000);
   }
   template <Diagonal Kind> INLINE static Entry reciprocal(const Entry& d, V& extreme) {
-    constexpr R most = power(exponent_limit(Kind)), least = power(-exponent_limit(Kind));
+    constexpr R largest = power(exponent_limit(Kind)), smallest = power(-exponent_limit(Kind));
     const V re = d.part[0];
     V modulus = re < 0 ? -re : re;
     Entry r{};
@@ -147,7 +147,7 @@ struct Solver : Lanes<T> {
     } else {
       r.part[0] = 1 / re;
     }
-    extreme = (modulus < least) | (modulus > most) ? V{} + 1 : extreme;
+    extreme = (modulus < smallest) | (modulus > largest) ? V{} + 1 : extreme;
     return r;
   }
   INLINE static Entry reciprocal(const Entry& d, Diagonal kind, V& extreme) {
@@ -171,8 +171,8 @@ struct Solver : Lanes<T> {
         int exponent = 0;
         __builtin_frexp(double(modulus), &exponent);
         if (exponent <= exponent_limit(kind) && exponent > -exponent_limit(kind)) continue;
-        constexpr int most = sizeof(R) == 4 ? 127 : 1023;   // of a power of two and, less one, of its inverse
-        const R s = R(__builtin_ldexp(1.0, core::max(1 - most, core::min(most, -exponent))));
+        constexpr int max_exponent = sizeof(R) == 4 ? 127 : 1023;   // of a power of two and, less one, of its inverse
+        const R s = R(__builtin_ldexp(1.0, core::max(1 - max_exponent, core::min(max_exponent, -exponent))));
         re *= s, im *= s;
         Entry& P = panel(L[u], i - i % B)[i * B + i % B];
         P.part[0][l] = full ? re / (re * re + im * im) : 1 / re;

@@ -68,7 +68,7 @@ void add_columns(const Tile<const T>& a, NormOf of, index_t j0, index_t j1, doub
 
 template <class T>
 void HostEngine::column_norms(Items<const T> A, NormOf of, double* norms) {
-  constexpr double least = 0x1p-400, most = 0x1p500;  // of sums in which no square matters that over- or underflowed
+  constexpr double smallest = 0x1p-400, largest = 0x1p500;  // of sums in which no square matters that over- or underflowed
   const Tile<const T> a = A.item(0);
   const index_t n = a.cols, parts = blas_has_own_threads() ? 1 : team_for(threads_, double(a.rows) * double(n));
   // Of a triangle, every part has sums for all columns.
@@ -92,7 +92,7 @@ void HostEngine::column_norms(Items<const T> A, NormOf of, double* norms) {
   };
   compute(PlainModulus{});
   if constexpr (std::is_same_v<T, Complex<double>>)
-    if (!std::all_of(norms, norms + n, [&](double sum) { return sum > least && sum < most; })) compute(SafeModulus{});
+    if (!std::all_of(norms, norms + n, [&](double sum) { return sum > smallest && sum < largest; })) compute(SafeModulus{});
 }
 
 #define TRIFACTOR_INSTANTIATE(T) template void HostEngine::column_norms<T>(Items<const T>, NormOf, double*);

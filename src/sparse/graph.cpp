@@ -18,19 +18,19 @@ Graph with_ascending_neighbours(const Graph& graph) {
 void drop_duplicates(Graph& graph) {
   const index_t n = graph.nodes();
   std::vector<node_t> seen(n, -1);
-  index_t kept = 0;
+  index_t count = 0;
   for (index_t i = 0; i < n; ++i) {
     const index_t begin = graph.start[i], end = graph.start[i + 1];
-    graph.start[i] = kept;
+    graph.start[i] = count;
     for (index_t k = begin; k < end; ++k) {
       const node_t neighbour = graph.neighbours[k];
       if (seen[neighbour] == i) continue;
       seen[neighbour] = node_t(i);
-      graph.neighbours[kept++] = neighbour;
+      graph.neighbours[count++] = neighbour;
     }
   }
-  graph.start[n] = kept;
-  graph.neighbours.resize(kept);
+  graph.start[n] = count;
+  graph.neighbours.resize(count);
 }
 
 }  // namespace

@@ -42,15 +42,15 @@ Transposed transpose(index_t n, const int* start, const int* index) {
 /// Keeps one place for entries that have the same row and column.
 void merge_repeated(Columns& columns) {
   const index_t n = columns.n();
-  std::vector<int> kept(n, -1), place(columns.row.size());  // kept: where row i of this column is
+  std::vector<int> place_of_row(n, -1), place(columns.row.size());  // of row i in this column; of each entry
   int count = 0;
   for (index_t j = 0; j < n; ++j) {
     const int begin = columns.start[j], first = count;
     columns.start[j] = count;
     for (int k = begin; k < columns.start[j + 1]; ++k) {
       const int i = columns.row[k];
-      if (kept[i] < first) kept[i] = count, columns.row[count++] = i;
-      place[k] = kept[i];
+      if (place_of_row[i] < first) place_of_row[i] = count, columns.row[count++] = i;
+      place[k] = place_of_row[i];
     }
   }
   columns.start[n] = count;

@@ -26,8 +26,8 @@ template <class I>
 void check_shape(const Pattern<I>& p) {
   if (p.rows < 0) refuse("pattern.rows", p.rows, "not be negative");
   if (p.rows != p.cols) refuse("pattern.cols", p.cols, "equal pattern.rows = " + std::to_string(p.rows));
-  constexpr index_t most = std::numeric_limits<node_t>::max() - 1;
-  if (p.rows > most) refuse("pattern.rows", p.rows, "be at most " + std::to_string(most));
+  constexpr index_t max_rows = std::numeric_limits<node_t>::max() - 1;
+  if (p.rows > max_rows) refuse("pattern.rows", p.rows, "be at most " + std::to_string(max_rows));
   if (p.rows == 0) return;
   if (!p.start) throw InvalidArgument("analyze: pattern.start is null");
   if (p.start[0] != 0) refuse(at("start", 0), p.start[0], "be 0");

@@ -4,7 +4,7 @@ namespace trifactor::tuning {
 
 namespace {
 
-using core::CholeskyTuning, core::Looking, core::LuTuning, core::Schedule, core::SolveTuning, core::SparseTuning,
+using core::CholeskyTuning, core::Looking, core::LuTuning, core::SolveTuning, core::SparseTuning,
     core::TileForm, core::ValueTuning;
 
 template <auto member> struct Setter;
@@ -20,8 +20,8 @@ constexpr index_t entries = 1000000000000;    // of all items of a batch, of a f
 constexpr index_t flops = 1000000000000000;   // compared in double
 
 template <auto member>
-constexpr Field number(std::string_view name, index_t least, index_t most) {
-  return {name, least, most, {}, &Setter<member>::set};
+constexpr Field number(std::string_view name, index_t min_value, index_t max_value) {
+  return {name, min_value, max_value, {}, &Setter<member>::set};
 }
 template <auto member>
 constexpr Field choice(std::string_view name, std::span<const std::string_view> words) {
@@ -32,15 +32,13 @@ constexpr std::string_view looking_words[] = {"left", "right"};
 static_assert(int(Looking::Left) == 0 && int(Looking::Right) == 1, "looking_words are in the order of the enum");
 constexpr std::string_view tile_words[] = {"inclusive", "exclusive"};
 static_assert(int(TileForm::Inclusive) == 0 && int(TileForm::Exclusive) == 1, "tile_words are in the order of the enum");
-constexpr std::string_view schedule_words[] = {"greedy", "lazy"};
-static_assert(int(Schedule::Greedy) == 0 && int(Schedule::Lazy) == 1, "schedule_words are in the order of the enum");
 
 constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::whole>("whole", 0, order),
     number<&CholeskyTuning::small>("small", 0, order),
     number<&CholeskyTuning::resident>("resident", 0, order),
     number<&CholeskyTuning::sorted>("sorted", 0, entries),
-    number<&CholeskyTuning::few>("few", 1, order),
+    number<&CholeskyTuning::order_per_item>("order_per_item", 1, order),
     number<&CholeskyTuning::fused>("fused", 0, order),
     number<&CholeskyTuning::persistent>("persistent", 0, order),
     number<&CholeskyTuning::macro_tiles>("macro_tiles", 0, order),
@@ -51,9 +49,7 @@ constexpr Field cholesky_fields[] = {
     number<&CholeskyTuning::leaf>("leaf", 1, order),
     choice<&CholeskyTuning::tile>("tile", tile_words),
     number<&CholeskyTuning::ib>("ib", 1, order),
-    number<&CholeskyTuning::separate>("separate", 0, order),
     choice<&CholeskyTuning::looking>("looking", looking_words),
-    choice<&CholeskyTuning::schedule>("schedule", schedule_words),
 };
 constexpr Field lu_fields[] = {
     number<&LuTuning::whole>("whole", 0, order),
@@ -61,11 +57,10 @@ constexpr Field lu_fields[] = {
     number<&LuTuning::leaf>("leaf", 1, order),
 };
 constexpr Field solve_fields[] = {
-    number<&SolveTuning::few>("few", 0, order),
+    number<&SolveTuning::sweep_columns>("sweep_columns", 0, order),
     number<&SolveTuning::fused>("fused", 0, order),
     number<&SolveTuning::interleaved>("interleaved", 0, order),
     number<&SolveTuning::invert>("invert", 0, order),
-    number<&SolveTuning::tri_nb>("tri_nb", 0, 64),
     number<&SolveTuning::nb>("nb", 1, order),
     number<&SolveTuning::halve>("halve", 1, order),
     number<&SolveTuning::columns>("columns", 1, order),

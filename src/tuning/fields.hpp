@@ -11,7 +11,7 @@ namespace trifactor::tuning {
 /// A member of a tuning struct.
 struct Field {
   std::string_view name;
-  index_t least, most;                         // the numbers it takes
+  index_t min_value, max_value;                         // the numbers it takes
   std::span<const std::string_view> words;     // an enum's values by name, in its order; empty for a number
   void (*set)(void* tuning, index_t value);    // tuning points to the struct that the field belongs to
 };

@@ -64,11 +64,11 @@ void parse_condition(Row& row, std::string_view word, std::string_view where) {
     fail(where, in_quotes(word), " must compare with a whole number from 0 to 2^63 - 2");
 
   Range& range = name == "n" ? row.n : row.count;
-  if (*sign == "<=" || *sign == "=") range.most = std::min(range.most, *bound);
-  if (*sign == "<") range.most = std::min(range.most, *bound - 1);
-  if (*sign == ">=" || *sign == "=") range.least = std::max(range.least, *bound);
-  if (*sign == ">") range.least = std::max(range.least, *bound + 1);
-  if (range.least > range.most) fail(where, in_quotes(row.text), " matches nothing: no ", name, " fits its conditions");
+  if (*sign == "<=" || *sign == "=") range.max_value = std::min(range.max_value, *bound);
+  if (*sign == "<") range.max_value = std::min(range.max_value, *bound - 1);
+  if (*sign == ">=" || *sign == "=") range.min_value = std::max(range.min_value, *bound);
+  if (*sign == ">") range.min_value = std::max(range.min_value, *bound + 1);
+  if (range.min_value > range.max_value) fail(where, in_quotes(row.text), " matches nothing: no ", name, " fits its conditions");
 }
 
 Row parse_row(std::string_view line, std::string_view file, index_t number) {
@@ -134,9 +134,9 @@ Setting parse_setting(const Operation& operation, std::string_view word, std::st
     return {&*field, at - field->words.begin()};
   }
   const auto value = whole_number(text);
-  if (!value || *value < field->least || *value > field->most)
-    refuse(std::string(name) + " must be a whole number from " + std::to_string(field->least) + " to " +
-           std::to_string(field->most) + ", not " + in_quotes(text));
+  if (!value || *value < field->min_value || *value > field->max_value)
+    refuse(std::string(name) + " must be a whole number from " + std::to_string(field->min_value) + " to " +
+           std::to_string(field->max_value) + ", not " + in_quotes(text));
   return {&*field, *value};
 }
 

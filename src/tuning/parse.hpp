@@ -11,9 +11,9 @@ namespace trifactor::tuning {
 
 /// What conditions such as "n>4 n<=1024" leave over.
 struct Range {
-  index_t least = 0, most = std::numeric_limits<index_t>::max();
+  index_t min_value = 0, max_value = std::numeric_limits<index_t>::max();
 
-  bool holds(index_t value) const { return least <= value && value <= most; }
+  bool holds(index_t value) const { return min_value <= value && value <= max_value; }
 };
 
 /// "nb=128", checked.

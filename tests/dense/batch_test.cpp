@@ -505,7 +505,7 @@ TYPED_TEST(Batch, ItemsShareMultiprocessors) {
         four[3](k, k) = T(-1);
         Items<T> A;
         for (index_t i = 0; i < 150; ++i) A.push_back(four[i % 4]);
-        const auto L = factor_cholesky(this->q, kind, uplo, A, {.tuning = "whole=1000 resident=512 few=1000"});
+        const auto L = factor_cholesky(this->q, kind, uplo, A, {.tuning = "whole=1000 resident=512 order_per_item=1000"});
         for (index_t i = 0; i < 150; ++i) {
           EXPECT_EQ(L.info[i], i % 4 == 3 ? k + 1 : 0) << "item " << i;
           if (i >= 4 && !same_bits(L.F[i], L.F[i % 4])) ADD_FAILURE() << "item " << i << " differs from its twin";
@@ -525,7 +525,7 @@ TYPED_TEST(Batch, FewLargeItems) {
         if (count == 40 && (uplo == Uplo::Upper) != (kind == Kind::Ragged)) continue;  // one triangle is enough there
         SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << ' ' << count);
         Items<T> A(all.begin(), all.begin() + count);
-        const CholeskyOptions options{.tuning = "whole=1000 resident=512 few=25"};
+        const CholeskyOptions options{.tuning = "whole=1000 resident=512 order_per_item=25"};
         const auto good = factor_cholesky(this->q, kind, uplo, A, options);
         const bool large = count <= 12 && (kind == Kind::Pointers || count > 1);
         EXPECT_EQ(good.path, kind == Kind::Ragged          ? "sorted"
@@ -553,9 +553,9 @@ TYPED_TEST(Batch, TheLargestOfARaggedBatchAreFew) {
   shapes.push_back({20});
   const auto A = random_spd_items<T>(this->random, shapes);
   for (Uplo uplo : both_uplos)
-    for (const char* tuning : {"few=10", "few=77", "few=200", "few=1000", "whole=350 few=77"}) {
+    for (const char* tuning : {"order_per_item=10", "order_per_item=77", "order_per_item=200", "order_per_item=1000", "whole=350 order_per_item=77"}) {
       SCOPED_TRACE(::testing::Message() << name(uplo) << ' ' << tuning);
-      if (!on_cuda() && tuning != std::string("few=10")) continue;  // of CUDA
+      if (!on_cuda() && tuning != std::string("order_per_item=10")) continue;  // of CUDA
       const auto L = factor_cholesky(this->q, Kind::Ragged, uplo, A, {.tuning = tuning});
       expect_right(uplo, A, L);
     }
@@ -563,27 +563,24 @@ TYPED_TEST(Batch, TheLargestOfARaggedBatchAreFew) {
 
 // So many that a block has several squares of an update.
 TYPED_TEST(Batch, OneLargeItemAmongManyInSteps) {
-  for (const char* schedule : {"greedy", "lazy"}) {
-    SCOPED_TRACE(schedule);
-    Items<TypeParam> A(6000, random_spd<TypeParam>(this->random, 2));
-    A[4321] = random_spd<TypeParam>(this->random, on_cuda() ? 420 : 100);
-    const std::string tuning = "whole=0 persistent=0 interleaved=0 nb=64 leaf=64 schedule=";
-    const auto L = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A, {.tuning = tuning + schedule});
-    expect_right(Uplo::Lower, A, L);
-  }
+  Items<TypeParam> A(6000, random_spd<TypeParam>(this->random, 2));
+  A[4321] = random_spd<TypeParam>(this->random, on_cuda() ? 420 : 100);
+  const auto L = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A,
+                                 {.tuning = "whole=0 persistent=0 interleaved=0 nb=64 leaf=64"});
+  expect_right(Uplo::Lower, A, L);
 }
 
-// Lazy: small items begin late, and all end with the last step.
-TYPED_TEST(Batch, RaggedItemsMayEndTogether) {
+// Small items are done after the first steps; what fails is counted from each item's own first row.
+TYPED_TEST(Batch, RaggedItemsInSteps) {
   using T = TypeParam;
   for (Uplo uplo : both_uplos)
-    for (const auto& [tuning, most] : {std::pair{"nb=1 leaf=1", 8},
+    for (const auto& [tuning, max_order] : {std::pair{"nb=1 leaf=1", 8},
                                        {"nb=3 leaf=3", 26},
                                        {"nb=8 leaf=3", 26},
                                        {"nb=24 leaf=24 tile=exclusive ib=5", 70},
                                        {"", 70}})
       for (index_t n : {1, 8, 26, 70}) {
-        if (n > most) continue;
+        if (n > max_order) continue;
         SCOPED_TRACE(::testing::Message() << name(uplo) << " n=" << n << ' ' << tuning);
         auto A = this->items(Kind::Ragged, 30, n);
         A.push_back(HostMatrix<T>(0, 0)), A.push_back(random_spd<T>(this->random, 1));
@@ -595,8 +592,8 @@ TYPED_TEST(Batch, RaggedItemsMayEndTogether) {
           }
         const auto L =
             factor_cholesky(this->q, Kind::Ragged, uplo, A,
-                            {.tuning = std::string("whole=0 persistent=0 interleaved=0 schedule=lazy ") + tuning});
-        EXPECT_EQ(L.path, "blocked lazy");
+                            {.tuning = std::string("whole=0 persistent=0 interleaved=0 ") + tuning});
+        EXPECT_EQ(L.path, "blocked right");
         for (std::size_t i = 0; i < A.size(); ++i) {
           EXPECT_EQ(L.info[i], bad[i] + 1) << "item " << i << " of order " << A[i].rows;
           EXPECT_LT(cholesky_ratio(A[i], L.F[i], uplo, bad[i] < 0 ? A[i].rows : bad[i]), threshold) << "item " << i;
@@ -639,7 +636,7 @@ TYPED_TEST(Batch, SmallItemsTakeForcedBlockedPaths) {
   for (Kind kind : all_kinds)
     for (Uplo uplo : both_uplos)
       for (const char* tuning :
-           {"nb=1 leaf=1", "nb=3 leaf=3", "nb=8 leaf=3", "nb=8 leaf=8 tile=exclusive ib=3", "nb=8 leaf=8 separate=1"})
+           {"nb=1 leaf=1", "nb=3 leaf=3", "nb=8 leaf=3", "nb=8 leaf=8 tile=exclusive ib=3"})
         for (const char* looking : {"right", "left"})
           for (index_t n : {2, 8, 9, 26}) {
             SCOPED_TRACE(::testing::Message()
@@ -671,7 +668,7 @@ TYPED_TEST(Batch, ABadItemHarmsNoOther) {
         for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right",
                                    "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left", "whole=1000 small=0",
                                    "whole=1000 small=0 resident=0", "whole=1000 sorted=1",
-                                   "whole=0 persistent=0 interleaved=0 nb=8 leaf=8 tile=exclusive ib=3 separate=1"}) {
+                                   "whole=0 persistent=0 interleaved=0 nb=8 leaf=8 tile=exclusive ib=3"}) {
           if (n >= 40 && std::string(tuning).find("nb=3") != std::string::npos) continue;  // slow, and no other than 12
           if (!on_cuda() && std::string(tuning).find("resident") != std::string::npos) continue;  // of CUDA
           if (n > 150 && *tuning && std::string(tuning).find("resident=0") == std::string::npos) continue;

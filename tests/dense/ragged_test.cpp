@@ -66,7 +66,7 @@ TYPED_TEST(Ragged, ImpossibleItemsGetMinusOneAndAreLeftAlone) {
   for (Uplo uplo : both_uplos)
     for (const char* tuning : {"", "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=right",
                                "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 looking=left",
-                               "whole=0 persistent=0 interleaved=0 nb=3 leaf=3 schedule=lazy", "small=0 sorted=1",
+                               "small=0 sorted=1",
                                "small=0 resident=0 sorted=1", "small=0 resident=0", "whole=8"})
       for (const Lie& lie : impossible)
         for (int bad : {0, 4, 10}) expect_refused(this->q, this->items(), uplo, tuning, lie, bad);

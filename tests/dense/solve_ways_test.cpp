@@ -14,11 +14,11 @@ struct Way {
   const char* path;  // on a CUDA queue, above order 64
 };
 constexpr Way all_ways[] = {
-    {"few=0 invert=2147483647", "halved"},
-    {"few=2147483647", "one launch"},
-    {"few=0 nb=1 halve=64 columns=1", "inverted blocks"},
-    {"few=0 nb=128 halve=2147483647 columns=128", "inverted blocks"},
-    {"few=0 nb=256 halve=256", "inverted blocks"},
+    {"sweep_columns=0 invert=2147483647", "halved"},
+    {"sweep_columns=2147483647", "one launch"},
+    {"sweep_columns=0 nb=1 halve=64 columns=1", "inverted blocks"},
+    {"sweep_columns=0 nb=128 halve=2147483647 columns=128", "inverted blocks"},
+    {"sweep_columns=0 nb=256 halve=256", "inverted blocks"},
 };
 /// The host has one.
 std::span<const Way> ways() { return std::span(all_ways).first(on_cuda() ? std::size(all_ways) : 1); }
@@ -260,7 +260,7 @@ TYPED_TEST(SolveWays, RepeatBitwiseUnderStress) {
       const auto L = factor_cholesky(this->q, uplo, A);
       ASSERT_EQ(L.info, 0);
       for (index_t columns : {1, 3, 7}) {
-        const char* tuning = n % 2 == 0 && columns == 7 ? "few=0" : "few=8";
+        const char* tuning = n % 2 == 0 && columns == 7 ? "sweep_columns=0" : "sweep_columns=8";
         const auto B = random_matrix<T>(this->random, n, columns);
         const auto X = solve_cholesky(this->q, uplo, L.F, B, 0, {.tuning = tuning});
         ASSERT_LT(solve_ratio(Op::None, A, X, B), threshold) << "n=" << n;

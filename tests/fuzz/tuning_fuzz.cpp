@@ -9,7 +9,7 @@ using namespace trifactor;
 std::vector<std::string> fuzz::seeds() {
   return {"any cholesky any : nb=8 leaf=4\nhost lu f64 n<=10 count>2 : nb=16 # why\n",
           "sm_90 sparse c32 n=5 : leaf=4 strip=128 update_order=16\nany solve any : columns=64 halve=2\n",
-          "nb=3 looking=left tile=exclusive schedule=lazy ib=2147483647",
+          "nb=3 looking=left tile=exclusive ib=2147483647",
           "any value any n>=4 : gpu_from=9223372036854775807"};
 }
 

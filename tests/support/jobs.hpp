@@ -358,8 +358,7 @@ using MakeJob = std::function<Job(Queue&)>;
 template <class T>
 void for_every_job(Random& random, const std::function<void(const MakeJob&)>& f) {
   const CholeskyOptions right{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=8 looking=right"},
-      left{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=3 looking=left"},
-      lazy{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=8 schedule=lazy"};
+      left{.tuning = "whole=0 persistent=0 interleaved=0 nb=8 leaf=3 looking=left"};
   f([&](Queue& q) { return cholesky_job<T>(q, random, "cholesky, small", Uplo::Lower, 20); });
   f([&](Queue& q) { return cholesky_job<T>(q, random, "cholesky, larger", Uplo::Upper, 160); });
   f([&](Queue& q) { return cholesky_job<T>(q, random, "cholesky, blocked right", Uplo::Lower, 50, right); });
@@ -383,13 +382,12 @@ void for_every_job(Random& random, const std::function<void(const MakeJob&)>& f)
       }
       if (kind == Kind::Ragged) {
         batch("cholesky of a ragged batch, sorted", CholeskyCall::Factor, 6, 140, 0, {.tuning = "whole=1000 sorted=1"});
-        batch("cholesky of a ragged batch, lazy", CholeskyCall::Factor, 5, 30, 0, lazy);
       }
     }
   for (Uplo uplo : both_uplos) {
     f([&](Queue& q) { return cholesky_solve_job<T>(q, random, "cholesky_solve, small", uplo, 20, 2); });
     f([&](Queue& q) { return cholesky_solve_job<T>(q, random, "cholesky_solve, larger", uplo, 160, 40); });
-    f([&](Queue& q) { return cholesky_solve_job<T>(q, random, "cholesky_solve, few", uplo, 160, 2); });
+    f([&](Queue& q) { return cholesky_solve_job<T>(q, random, "cholesky_solve, in a sweep", uplo, 160, 2); });
     f([&](Queue& q) { return cholesky_inverse_job<T>(q, random, "cholesky_inverse, small", uplo, 20); });
     f([&](Queue& q) { return cholesky_inverse_job<T>(q, random, "cholesky_inverse, larger", uplo, 160); });
     f([&](Queue& q) { return log_det_job<T>(q, random, "cholesky_log_det", uplo, 70); });
@@ -400,7 +398,7 @@ void for_every_job(Random& random, const std::function<void(const MakeJob&)>& f)
   for (Op op : all_ops) {
     f([&](Queue& q) { return lu_solve_job<T>(q, random, "lu_solve, small", op, 20, 2); });
     f([&](Queue& q) { return lu_solve_job<T>(q, random, "lu_solve, larger", op, 160, 40); });
-    f([&](Queue& q) { return lu_solve_job<T>(q, random, "lu_solve, few", op, 160, 1); });
+    f([&](Queue& q) { return lu_solve_job<T>(q, random, "lu_solve, in a sweep", op, 160, 1); });
   }
   f([&](Queue& q) { return lu_inverse_job<T>(q, random, "lu_inverse, small", 20); });
   f([&](Queue& q) { return lu_inverse_job<T>(q, random, "lu_inverse, larger", 160); });

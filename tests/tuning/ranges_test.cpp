@@ -14,7 +14,7 @@ class TuningRange : public DeviceTest {
   static void for_every_end(F f) {
     for (const tuning::Field& field : tuning::operation_of<Tuning>().fields) {
       std::vector<std::string> values(field.words.begin(), field.words.end());
-      if (values.empty()) values = {std::to_string(field.least), std::to_string(field.most)};
+      if (values.empty()) values = {std::to_string(field.min_value), std::to_string(field.max_value)};
       for (const std::string& value : values) {
         const std::string setting = ' ' + std::string(field.name) + '=' + value;
         SCOPED_TRACE(setting);

@@ -152,8 +152,8 @@ TEST(TuningRows, ChooseTheWayOfAFactorizationByOrderAndScalar) {
 
 TEST(TuningRows, EveryFieldReachesItsMember) {
   const Table table = table_of(
-      "any cholesky any : whole=1 interleaved=2 nb=3 leaf=4 tile=exclusive ib=19 separate=20 looking=left schedule=lazy\nany lu any : whole=5 nb=6 leaf=7\n"
-      "any solve any : nb=8 tri_nb=21\nany value any : gpu_from=9\n"
+      "any cholesky any : whole=1 interleaved=2 nb=3 leaf=4 tile=exclusive ib=19 looking=left\nany lu any : whole=5 nb=6 leaf=7\n"
+      "any solve any : nb=8 sweep_columns=21\nany value any : gpu_from=9\n"
       "any sparse any : flops_per_ns=10 nonzero_ns=11 metis_node_ns=12 metis_entry_ns=22 metis_gain=23 tree_ns=24 tiny=13 narrow=14 narrow_zeros=15 medium=16 medium_zeros=17 "
       "wide_zeros=18\n");
   const auto c = table.find<CholeskyTuning>(arm, "f32", 1, 1, "");
@@ -163,15 +163,13 @@ TEST(TuningRows, EveryFieldReachesItsMember) {
   EXPECT_EQ(c.leaf, 4);
   EXPECT_EQ(c.tile, TileForm::Exclusive);
   EXPECT_EQ(c.ib, 19);
-  EXPECT_EQ(c.separate, 20);
   EXPECT_EQ(c.looking, Looking::Left);
-  EXPECT_EQ(c.schedule, core::Schedule::Lazy);
   const auto l = table.find<LuTuning>(arm, "f32", 1, 1, "");
   EXPECT_EQ(l.whole, 5);
   EXPECT_EQ(l.nb, 6);
   EXPECT_EQ(l.leaf, 7);
   EXPECT_EQ(table.find<SolveTuning>(arm, "f32", 1, 1, "").nb, 8);
-  EXPECT_EQ(table.find<SolveTuning>(arm, "f32", 1, 1, "").tri_nb, 21);
+  EXPECT_EQ(table.find<SolveTuning>(arm, "f32", 1, 1, "").sweep_columns, 21);
   EXPECT_EQ(table.find<ValueTuning>(arm, "f32", 1, 1, "").gpu_from, 9);
   const auto s = table.find<SparseTuning>(arm, "f32", 1, 1, "");
   EXPECT_EQ(s.flops_per_ns, 10);
@@ -238,7 +236,7 @@ TEST(TuningOverrides, AWrongOneNamesTheWordTheRuleAndTheFields) {
                             "interleaved=-1", "looking=up", "looking=", "looking=1", "looking=Left", "block=8",
                             "NB=8"}) {
     const auto message = message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, wrong); });
-    expect_parts(message, {'"' + std::string(wrong) + '"', "persistent, macro_tiles, band, realign, interleaved, nb, leaf, tile, ib, separate, looking", "cholesky"});
+    expect_parts(message, {'"' + std::string(wrong) + '"', "persistent, macro_tiles, band, realign, interleaved, nb, leaf, tile, ib, looking", "cholesky"});
   }
   expect_parts(message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, "leaf=4 nb=0"); }),
                {"\"nb=0\"", "nb must be a whole number from 1 to 2147483647, not \"0\""});
@@ -256,14 +254,14 @@ TEST(TuningOverrides, EveryFieldTakesItsRangeAndNothingElse) {
         return parse_setting(operation, std::string(field.name) + '=' + value, "here: ").value;
       };
       if (!field.words.empty()) continue;
-      ASSERT_LT(field.least, field.most);
-      ASSERT_LT(field.most, huge);
-      EXPECT_EQ(setting(std::to_string(field.least)), field.least);
-      EXPECT_EQ(setting(std::to_string(field.most)), field.most);
+      ASSERT_LT(field.min_value, field.max_value);
+      ASSERT_LT(field.max_value, huge);
+      EXPECT_EQ(setting(std::to_string(field.min_value)), field.min_value);
+      EXPECT_EQ(setting(std::to_string(field.max_value)), field.max_value);
       const std::string range =
-          "from " + std::to_string(field.least) + " to " + std::to_string(field.most) + ", not \"";
+          "from " + std::to_string(field.min_value) + " to " + std::to_string(field.max_value) + ", not \"";
       for (const std::string& wrong :
-           {std::to_string(field.least - 1), std::to_string(field.most + 1), std::to_string(huge),
+           {std::to_string(field.min_value - 1), std::to_string(field.max_value + 1), std::to_string(huge),
             std::string("9223372036854775808"), std::string("-9223372036854775808")}) {
         expect_parts(message_of([&] { setting(wrong); }),
                      {"here: ", std::string(field.name) + " must be a whole number " + range + wrong + '"'});
@@ -303,7 +301,7 @@ TEST(TuningRows, AWrongLineNamesTheFileTheLineAndTheRule) {
       {"sm_90 cholesky f64 count<0 : nb=128", "no count fits"},
       {"sm_90 cholesky f64 :", "sets nothing"},
       {"sm_90 cholesky f64 : nb=0", "nb must be a whole number from 1 to 2147483647, not \"0\""},
-      {"sm_90 solve f64 : leaf=8", "the fields of solve are few, fused, interleaved, invert, tri_nb, nb, halve, columns"},
+      {"sm_90 solve f64 : leaf=8", "the fields of solve are sweep_columns, fused, interleaved, invert, nb, halve, columns"},
       {"sm_90 cholesky f64 : nb=8 : leaf=8", "\":\""},
   };
   for (const auto& c : cases) {

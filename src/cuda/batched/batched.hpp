@@ -21,7 +21,7 @@ template <class T>
 index_t whole_device_limit(index_t n, const CholeskyTuning& tuning) {
   constexpr index_t min_order = is_complex<T> ? 160 : 256, limit_above_whole = 32;
   return n > tuning.persistent || n <= min(min_order, tuning.whole) ? 0
-         : n <= tuning.whole                                        ? n / tuning.few
+         : n <= tuning.whole                                        ? n / tuning.order_per_item
                                                                     : limit_above_whole;
 }
 template <class T>

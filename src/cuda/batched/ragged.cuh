@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList lis
   if (here) list.order[place + list.ranks[b]] = int(b);
   if (ticket == chunks) {
     const int level = min(lane, ItemList::levels - 1), larger = begin(ItemList::key(list.above[level]));
-    const unsigned few = __ballot_sync(~0u, larger <= list.at_most[level]);
-    const int first = few ? __shfl_sync(~0u, larger, __ffs(int(few)) - 1) : 0;  // items of slice 0
+    const unsigned levels_met = __ballot_sync(~0u, larger <= list.at_most[level]);
+    const int first = levels_met ? __shfl_sync(~0u, larger, __ffs(int(levels_met)) - 1) : 0;  // items of slice 0
     // Impossible sizes may look too large for all slices: the first takes them.
     int bound = max(first, begin(ItemList::key(list.least[min(max(lane - 1, 0), ItemList::slices - 1)] / 8 * 8)));
     if (lane == 0) bound = 0;

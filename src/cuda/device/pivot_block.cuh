@@ -9,12 +9,12 @@ namespace trifactor::cuda {
 
 template <class R>
 __device__ inline bool in_fast_range(R d) {
-  constexpr R least = sizeof(R) == 4 ? R(1e-30) : R(1e-100), most = sizeof(R) == 4 ? R(1e37) : R(1e100);
-  return d >= least && d <= most;
+  constexpr R smallest = sizeof(R) == 4 ? R(1e-30) : R(1e-100), largest = sizeof(R) == 4 ? R(1e37) : R(1e100);
+  return d >= smallest && d <= largest;
 }
 
 /// Shared memory of one diagonal block: the columns on their way, each with a diagonal entry, and the scales. Two
-/// columns at a time are enough, unless they are kept.
+/// columns at a time are enough, unless all of them stay.
 template <class T, int width, bool keeps_columns = false>
 struct ColumnScratch {
   static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
@@ -32,7 +32,7 @@ struct ColumnScratch {
 /// Columns stay unscaled until the end, and every lane computes the next pivot for itself from what was sent around
 /// meanwhile, so that the time is that of one reciprocal after the other. The entries right of the diagonal may be
 /// anything. Returns the lane's own pivot; on return a holds L, with garbage from the first bad pivot on.
-/// Without `safe` pivots must be of a in_fast_range size (see in_fast_range): squares and reciprocals may overflow.
+/// Without `safe` pivots must be in the fast range (see in_fast_range): squares and reciprocals may overflow.
 ///
 /// With `solves`, b has the rows' entries of a right-hand side, a column more that is eliminated. In the diagonal block
 /// it becomes M^-1 b, where L = M D^(1/2) and the diagonal of M is 1. `own_scale` becomes 1 / L(row, row).
@@ -54,7 +54,7 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
     if (row < width && (c == 0 || row > c)) raw[row] = a[0][c];
     if (c + 1 < width && row == k) raw[corner_at] = a[0][k];
     __syncwarp();  // the column is visible
-    // Lanes whose row is done need not read, which gains 4 % at order 16, and nothing where columns are kept.
+    // Lanes whose row is done need not read, which gains 4 % at order 16, and nothing where columns stay.
     if (width <= 8 || keeps_columns || row > c || c == 0)
 #pragma unroll
       for (int q = (c == 0 ? 0 : k) / V * V; q < width; q += V) {

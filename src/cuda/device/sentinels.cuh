@@ -60,15 +60,15 @@ struct Message {
   /// Whether all words of loaded entries had been written.
   template <int n>
   __device__ static bool all_solved(const T (&x)[n]) {
-    unsigned most = 0;  // upper halves of words: of those, only `unsolved` is all ones
+    unsigned largest = 0;  // upper halves of words: of those, only `unsolved` is all ones
 #pragma unroll
     for (int i = 0; i < n; ++i) {
       Word w[words];
       memcpy(w, &x[i], sizeof(T));
 #pragma unroll
-      for (int j = 0; j < words; ++j) most = max(most, unsigned(w[j] >> (8 * (sizeof(Word) - 4))));
+      for (int j = 0; j < words; ++j) largest = max(largest, unsigned(w[j] >> (8 * (sizeof(Word) - 4))));
     }
-    return most != ~0u;
+    return largest != ~0u;
   }
   template <int n>
   __device__ static bool all_solved(const Few (&x)[n]) {

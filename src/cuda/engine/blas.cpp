@@ -150,7 +150,7 @@ bool CudaEngine::lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> piv
 template <class T>
 bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
                             const SolveTuning& tuning) {
-  if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.few || A.items.rows <= trsm_kernel_limit)
+  if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.sweep_columns || A.items.rows <= trsm_kernel_limit)
     return false;
   auto messages = arena().take<char>(sweep_message_bytes<T>(A.items.rows, B.cols, twice));
   if (!arena().planning()) launch_sweep(stream_, multiprocessors_, shape, A, B, twice, info, messages.data());
@@ -159,19 +159,18 @@ bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, c
 template <class T>
 index_t CudaEngine::inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning& tuning) const {
   constexpr index_t full_edge = cuda::inverse_edge<T>;
-  if (main_ != this || A.items.rows <= max(tuning.invert, full_edge)) return 0;
-  if (B.count == 1 && !B.pointers) return full_edge;
-  return tuning.tri_nb == 0 ? 0 : tuning.tri_nb < 32 ? 16 : tuning.tri_nb < full_edge ? 32 : full_edge;
+  if (main_ != this || B.count != 1 || B.pointers || A.items.rows <= max(tuning.invert, full_edge)) return 0;
+  return full_edge;
 }
 template <class T>
-index_t CudaEngine::inverses_size(const Operand<T>& A, index_t edge) const {
-  return ceil_div(A.items.rows, edge) * inverse_block_size(edge);
+index_t CudaEngine::inverses_size(const Operand<T>& A) const {
+  return ceil_div(A.items.rows, cuda::inverse_edge<T>) * inverse_block_size<T>;
 }
 template <class T>
-void CudaEngine::invert_blocks(Shape shape, Operand<T> A, index_t edge, T* inverses, const int* info) {
+void CudaEngine::invert_blocks(Shape shape, Operand<T> A, T* inverses, const int* info) {
   if (arena().planning()) return;
-  const Traced traced(*this, "invert_blocks", A.items.rows, edge);
-  launch_invert_blocks(stream_, shape, A, edge, inverses, info);
+  const Traced traced(*this, "invert_blocks", A.items.rows, cuda::inverse_edge<T>);
+  launch_invert_blocks(stream_, shape, A, inverses, info);
 }
 template <class T>
 void CudaEngine::trsm_inverted(Shape shape, Operand<T> A, const Inverses<T>& inverses, Items<T> B, const int* info) {
@@ -222,8 +221,8 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);                                 \
   template bool CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, bool, const int*, const SolveTuning&); \
   template index_t CudaEngine::inverse_edge<T>(const Operand<T>&, const Items<T>&, const SolveTuning&) const; \
-  template index_t CudaEngine::inverses_size<T>(const Operand<T>&, index_t) const;                            \
-  template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, index_t, T*, const int*);                     \
+  template index_t CudaEngine::inverses_size<T>(const Operand<T>&) const;                                     \
+  template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*, const int*);                              \
   template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const Inverses<T>&, Items<T>, const int*);    \
   template bool CudaEngine::lu_solved_whole<T>(Op, Items<const T>, Pivots<const int>, Items<T>, const int*,   \
                                                const SolveTuning&);                                           \

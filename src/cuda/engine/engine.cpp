@@ -18,10 +18,6 @@ template <class T>
 void CudaEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int* skip) {
   if (!arena().planning()) launch_check_solve(stream_, L, X, info, skip);
 }
-template <class T>
-void CudaEngine::take_remaining(Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest) {
-  if (!arena().planning()) launch_take_remaining(stream_, A, k, nb, info, rest);
-}
 namespace {
 template <class T>
 bool one_strided(const Items<T>& A) {
@@ -226,7 +222,6 @@ void CudaEngine::restore(Items<T> X, const int* info, T* saved) {
 #define TRIFACTOR_INSTANTIATE(T)                                                                                      \
   template void CudaEngine::reset_info<T>(Items<T>, bool, int*);                                                      \
   template void CudaEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);                               \
-  template void CudaEngine::take_remaining<T>(Items<T>, index_t, index_t, int*, const Remaining<T>&);                 \
   template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);                                 \
   template bool CudaEngine::cholesky_solve_whole<T>(Items<T>, bool, Items<T>, int*, const CholeskyTuning&);           \
   template bool CudaEngine::cholesky_solved_whole<T>(Items<const T>, bool, Items<T>, const int*, const SolveTuning&); \

@@ -93,8 +93,6 @@ class CudaEngine {
   template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
-  void take_remaining(Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest);
-  template <class T>
   index_t tile_limit(const Items<T>& A) const;
   template <class T>
   void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
@@ -105,9 +103,9 @@ class CudaEngine {
   template <class T>
   index_t inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning&) const;
   template <class T>
-  index_t inverses_size(const Operand<T>& A, index_t edge) const;
+  index_t inverses_size(const Operand<T>& A) const;
   template <class T>
-  void invert_blocks(Shape, Operand<T> A, index_t edge, T* inverses, const int* info);
+  void invert_blocks(Shape, Operand<T> A, T* inverses, const int* info);
   template <class T>
   void trsm_inverted(Shape, Operand<T> A, const Inverses<T>&, Items<T> B, const int* info);
   index_t inverted_limit() const;

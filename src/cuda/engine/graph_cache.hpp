@@ -151,7 +151,7 @@ class StagedArguments {
   }
   /// Not where strided items are worked on one by one.
   static bool can_stage(const CholeskyTuning& t) {
-    return t.separate > strided_limit && (t.whole >= strided_limit || t.persistent == 0);
+    return t.whole >= strided_limit || t.persistent == 0;
   }
   template <class V>
   static bool can_stage(const V&) {

@@ -31,17 +31,6 @@ void launch_check_solve(void* stream, Items<const T> L, Items<T> X, const int* i
   launch(stream, check_solve_kernel<T>, grid_for(ceil_div(X.count, entry_threads)), entry_threads, 0, L, X, info, skip);
 }
 
-template <class T>
-__global__ void take_remaining_kernel(Items<T> A, index_t k, index_t nb, int* info, Remaining<T> rest) {
-  for (index_t b = index_t(blockIdx.x) * blockDim.x + threadIdx.x; b < A.count; b += index_t(gridDim.x) * blockDim.x)
-    rest.take(A, b, k, nb, info);
-}
-template <class T>
-void launch_take_remaining(void* stream, Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest) {
-  launch(stream, take_remaining_kernel<T>, grid_for(ceil_div(A.count, entry_threads)), entry_threads, 0, A, k, nb, info,
-         rest);
-}
-
 /// One warp for each item; its lanes' sums are added in the same order in every run.
 template <class T>
 __global__ void log_det_kernel(Items<const T> L, Real<T>* out, const int* info) {
@@ -265,8 +254,6 @@ void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                      \
   template void trifactor::cuda::launch_reset_info<T>(void*, Items<T>, bool, int*);                           \
   template void trifactor::cuda::launch_check_solve<T>(void*, Items<const T>, Items<T>, const int*, int*);    \
-  template void trifactor::cuda::launch_take_remaining<T>(void*, Items<T>, index_t, index_t, int*,            \
-                                                          const Remaining<T>&);                               \
   template void trifactor::cuda::launch_log_det<T>(void*, Items<const T>, Real<T>*, const int*);              \
   template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                         \
   template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                         \

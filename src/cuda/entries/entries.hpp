@@ -15,8 +15,6 @@ void launch_reset_info(void* stream, Items<T> A, bool square, int* info);
 template <class T>
 void launch_check_solve(void* stream, Items<const T> L, Items<T> X, const int* info, int* skip);
 template <class T>
-void launch_take_remaining(void* stream, Items<T> A, index_t k, index_t nb, int* info, const Remaining<T>& rest);
-template <class T>
 void launch_log_det(void* stream, Items<const T> L, Real<T>* out, const int* info);
 template <class T>
 void launch_set_identity(void* stream, Items<T> A, const int* info);

@@ -9,9 +9,9 @@ namespace trifactor::cuda {
 
 inline constexpr int invert_threads = 256;  // of a block that inverts a diagonal block
 
-template <class T, int edge_ = int(inverse_edge<T>)>
+template <class T>
 struct DiagonalShape {
-  static constexpr int edge = edge_;
+  static constexpr int edge = int(inverse_edge<T>);
   static constexpr int ld = edge + 4;  // no bank conflicts for 8 rows and 4 columns of a warp's lanes, nor for 4 and 8
   static constexpr int size = edge * ld;
 };
@@ -45,9 +45,9 @@ __device__ inline ColumnRange triangle_columns(bool lower, int row, int edge) {
 /// block; all is visible to all on return.
 /// Returns whether the product V y may be far from what substitution gives: row sums of |D| |V|, which bound the growth
 /// of the residual, exceed a limit.
-template <int edge, class T>
+template <class T>
 __device__ bool invert_diagonal(Shape shape, const Tile<const T>& A, index_t at, T* D, T* V, Real<T>* row_sums) {
-  constexpr int ld = DiagonalShape<T, edge>::ld;
+  constexpr int edge = DiagonalShape<T>::edge, ld = DiagonalShape<T>::ld;
   constexpr Real<T> limit = 256;  // the residual ratio that is promised is 30, and the bound is rarely attained
   const int rank = int(threadIdx.x);
   const bool down = A.row_stride == 1;

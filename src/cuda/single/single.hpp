@@ -56,14 +56,15 @@ void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<
                   void* scratch);
 
 // single/trsm_inverted.cuh: the inverses of the diagonal blocks of triangles, and a solve with them. The edge of a
-// block is inverse_edge, or in a batch also 16 or 32.
+// block is inverse_edge. One strided matrix.
 template <class T>
 inline constexpr index_t inverse_edge = sizeof(T) > 8 ? 32 : 64;
 /// Entries of an inverted block, with a line for a mark.
-TF_HD constexpr index_t inverse_block_size(index_t edge) { return edge * (edge + 1); }
+template <class T>
+inline constexpr index_t inverse_block_size = inverse_edge<T> * (inverse_edge<T> + 1);
 inline constexpr index_t inverted_limit = 256;  // order of the triangle, so that strips of B fit in shared memory
 template <class T>
-void launch_invert_blocks(void* stream, Shape, Operand<T> A, index_t edge, T* inverses, const int* info);
+void launch_invert_blocks(void* stream, Shape, Operand<T> A, T* inverses, const int* info);
 template <class T>
 void launch_inverted(void* stream, int multiprocessors, Shape, Operand<T> A, const Inverses<T>&, Items<T> B,
                      const int* info);

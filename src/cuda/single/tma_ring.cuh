@@ -1,5 +1,5 @@
-// Products of 128 x 128 entries in double, C -= A B^T. The copy engine (TMA) loads boxes of 128 rows and 16 columns of
-// A and B by a tensor map into a ring of stages; each warp waits for the stage that it reads next and signals what it
+// Products of 128 x 128 entries in double, C -= A B^T. The copy engine (TMA) loads 128 rows and 16 columns of A and B
+// at a time by a tensor map into a ring of stages; each warp waits for the stage that it reads next and signals what it
 // has read. No thread computes addresses, and no barrier stops the block.
 #pragma once
 

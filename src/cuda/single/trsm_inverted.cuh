@@ -11,54 +11,37 @@ namespace trifactor::cuda {
 
 /// One block of threads for each diagonal block. Its inverse is left as A is stored, flipped or not, (edge, edge)
 /// without padding; behind it, a 1 where a product with it wants a step of refinement.
-template <class T, int edge>
+template <class T>
 __global__ void __launch_bounds__(invert_threads)
-    invert_kernel(Shape shape, Items<const T> A, T* inverses, index_t size, const int* info) {
-  using Block = DiagonalShape<T, edge>;
+    invert_kernel(Shape shape, Tile<const T> A, T* inverses, const int* info) {
+  using Block = DiagonalShape<T>;
+  constexpr int edge = Block::edge;
   extern __shared__ __align__(16) unsigned char raw[];
+  if (info && *info != 0) return;
   T *D = reinterpret_cast<T*>(raw), *V = D + Block::size;
   auto* row_sums = reinterpret_cast<Real<T>*>(V + Block::size);
   const index_t k = blockIdx.x;
-  for (index_t b = blockIdx.y; b < A.count; b += gridDim.y) {
-    if (info && info[b] != 0) continue;
-    const Tile<const T> a = A.item(b);
-    if (k * edge >= a.rows) continue;
-    const bool refine = invert_diagonal<edge>(shape, a, k * edge, D, V, row_sums);
-    T* inverse = inverses + b * size + k * inverse_block_size(edge);
-    const bool down = a.row_stride == 1;
-    for (int t = int(threadIdx.x); t < edge * edge; t += invert_threads)
-      inverse[t] = V[down ? t / edge * Block::ld + t % edge : t % edge * Block::ld + t / edge];
-    if (threadIdx.x == 0) inverse[edge * edge] = T(refine ? 1 : 0);
-    __syncthreads();  // V is written out before the next item's overwrites it
-  }
+  const bool refine = invert_diagonal(shape, A, k * edge, D, V, row_sums);
+  T* inverse = inverses + k * inverse_block_size<T>;
+  const bool down = A.row_stride == 1;
+  for (int t = int(threadIdx.x); t < edge * edge; t += invert_threads)
+    inverse[t] = V[down ? t / edge * Block::ld + t % edge : t % edge * Block::ld + t / edge];
+  if (threadIdx.x == 0) inverse[edge * edge] = T(refine ? 1 : 0);
 }
-
-/// call(std::integral_constant<int, edge>) for an edge that kernels have.
-template <class T, class Call>
-void with_edge(index_t edge, Call call) {
-  constexpr int full_edge = int(inverse_edge<T>);
-  if (edge == full_edge) return call(std::integral_constant<int, full_edge>{});
-  if (edge == 16) return call(std::integral_constant<int, 16>{});
-  if constexpr (full_edge > 32) call(std::integral_constant<int, 32>{});
-}
-
 template <class T>
-void launch_invert_blocks(void* stream, Shape shape, Operand<T> A, index_t edge, T* inverses, const int* info) {
-  const index_t blocks = ceil_div(A.items.rows, edge);
-  const dim3 grid(grid_for(blocks), unsigned(min(A.items.count, index_t(65535))));
-  with_edge<T>(edge, [&]<int E>(std::integral_constant<int, E>) {
-    constexpr std::size_t bytes = 2 * DiagonalShape<T, E>::size * sizeof(T) + E * sizeof(Real<T>);
-    launch(stream, invert_kernel<T, E>, grid, invert_threads, bytes, shape, A.items, inverses,
-           blocks * inverse_block_size(E), info);
-  });
+void launch_invert_blocks(void* stream, Shape shape, Operand<T> A, T* inverses, const int* info) {
+  using Block = DiagonalShape<T>;
+  constexpr std::size_t bytes = 2 * Block::size * sizeof(T) + Block::edge * sizeof(Real<T>);
+  const dim3 grid(unsigned(ceil_div(A.items.rows, index_t(Block::edge))));
+  launch(stream, invert_kernel<T>, grid, invert_threads, bytes, shape, A.items.item(0), inverses, info);
 }
 
 /// B := A^-1 B for strips of 8 N columns of B, each by one block that holds the strip in shared memory and streams the
 /// triangle through it. A and the inverses are row-major or column-major.
-template <class T, int edge, int N, bool row_major>
+template <class T, int N, bool row_major>
 struct InvertedSolve {
-  using Block = DiagonalShape<T, edge>;
-  static constexpr int ld = Block::ld, threads = 128;
+  using Block = DiagonalShape<T>;
+  static constexpr int edge = Block::edge, ld = Block::ld, threads = 128;
   static constexpr int strip = 8 * N, strip_ld = strip + 4;
   static constexpr int stages = N <= 2 ? 4 : 2;  // tiles in shared memory: one in use, the others on their way
   static constexpr int row_tiles = edge / 16, col_parts = threads / 32 / row_tiles;  // how the warps share a tile
@@ -73,11 +56,11 @@ struct InvertedSolve {
   const T* inverses;
   Tile<T> B;  // (n, columns)
 
-  TF_HD InvertedSolve(Shape shape_, Tile<const T> A_, bool conj_, const Inverses<T>& all, index_t item, Tile<T> B_)
+  TF_HD InvertedSolve(Shape shape_, Tile<const T> A_, bool conj_, const Inverses<T>& all, Tile<T> B_)
       : shape(shape_),
         A(A_),
         conj(conj_),
-        inverses(all.data + item * all.size + all.first / edge * inverse_block_size(edge)),
+        inverses(all.data + all.first / edge * inverse_block_size<T>),
         B(B_) {
     const index_t line = row_major ? A.row_stride : A.col_stride;
     wide = lines_aligned(A.data, line);
@@ -87,7 +70,7 @@ struct InvertedSolve {
     return (stages * std::size_t(Block::size) + std::size_t(ceil_div(n, edge) * edge) * strip_ld) * sizeof(T);
   }
   __device__ int blocks() const { return int((A.rows + edge - 1) / edge); }
-  __device__ const T* inverse(int i) const { return inverses + index_t(i) * inverse_block_size(edge); }
+  __device__ const T* inverse(int i) const { return inverses + index_t(i) * inverse_block_size<T>; }
   __device__ bool wants_refinement(int i) const { return real(inverse(i)[edge * edge]) != 0; }
 
   /// S := a tile as it is stored, line by line, without waiting: lines of `fast_count` entries, `slow_count` of them,
@@ -231,64 +214,35 @@ struct InvertedSolve {
   }
 };
 
-/// One matrix: what describes it stays in the kernel's parameters, and registers are free for products.
-template <class T, int edge, int N, bool row_major>
-__global__ void __launch_bounds__(InvertedSolve<T, edge, N, row_major>::threads)
-    inverted_kernel(InvertedSolve<T, edge, N, row_major> solver, const int* info) {
+/// What describes the matrix stays in the kernel's parameters, and registers are free for products.
+template <class T, int N, bool row_major>
+__global__ void __launch_bounds__(InvertedSolve<T, N, row_major>::threads)
+    inverted_kernel(InvertedSolve<T, N, row_major> solver, const int* info) {
   extern __shared__ __align__(16) unsigned char raw[];
   if (info && *info != 0) return;
   for (index_t first = index_t(blockIdx.x) * solver.strip; first < solver.B.cols;
        first += index_t(gridDim.x) * solver.strip)
     solver.solve(first, reinterpret_cast<T*>(raw));
 }
-
-/// The same for a batch.
-template <class T, int edge, int N, bool row_major>
-__global__ void __launch_bounds__(InvertedSolve<T, edge, N, row_major>::threads)
-    inverted_batch_kernel(Shape shape, Items<const T> A, bool conj, Inverses<T> inverses, Items<T> B, const int* info) {
-  using Solve = InvertedSolve<T, edge, N, row_major>;
-  extern __shared__ __align__(16) unsigned char raw[];
-  for (index_t b = blockIdx.y; b < B.count; b += gridDim.y) {
-    if (info && info[b] != 0) continue;
-    const Solve solver(shape, A.item(b), conj, inverses, b, B.item(b));
-    if (solver.A.rows == 0) continue;
-    for (index_t first = index_t(blockIdx.x) * Solve::strip; first < solver.B.cols;
-         first += index_t(gridDim.x) * Solve::strip)
-      solver.solve(first, reinterpret_cast<T*>(raw));
-  }
-}
-
 template <class T>
 void launch_inverted(void* stream, int multiprocessors, Shape shape, Operand<T> A, const Inverses<T>& inverses,
                      Items<T> B, const int* info) {
-  constexpr int full_edge = int(inverse_edge<T>), narrow = sizeof(T) > 8 ? 2 : 1, broad = sizeof(T) > 8 ? 2 : 4;
+  constexpr int narrow = sizeof(T) > 8 ? 2 : 1, broad = sizeof(T) > 8 ? 2 : 4;
   const bool row_major = A.items.is_flipped;
-  const auto one = [&]<int N, bool is_row_major>() {
-    using Solve = InvertedSolve<T, full_edge, N, is_row_major>;
-    launch(stream, inverted_kernel<T, full_edge, N, is_row_major>, grid_for(ceil_div(B.cols, Solve::strip)),
-           Solve::threads, Solve::bytes(A.items.rows), Solve(shape, A.items.item(0), A.conj, inverses, 0, B.item(0)),
-           info);
+  const auto go = [&]<int N, bool is_row_major>() {
+    using Solve = InvertedSolve<T, N, is_row_major>;
+    launch(stream, inverted_kernel<T, N, is_row_major>, grid_for(ceil_div(B.cols, Solve::strip)), Solve::threads,
+           Solve::bytes(A.items.rows), Solve(shape, A.items.item(0), A.conj, inverses, B.item(0)), info);
   };
-  const auto batch = [&]<int E, bool is_row_major>() {
-    constexpr int N = max(broad, 64 / E);  // every warp has columns of its own
-    using Solve = InvertedSolve<T, E, N, is_row_major>;
-    const dim3 grid(grid_for(ceil_div(B.cols, Solve::strip)), unsigned(min(B.count, index_t(65535))));
-    launch(stream, inverted_batch_kernel<T, E, N, is_row_major>, grid, Solve::threads, Solve::bytes(A.items.rows),
-           shape, A.items, A.conj, inverses, B, info);
-  };
-  if (B.count > 1 || B.pointers)
-    with_edge<T>(inverses.edge, [&]<int E>(std::integral_constant<int, E>) {
-      row_major ? batch.template operator()<E, true>() : batch.template operator()<E, false>();
-    });
-  else if (B.cols <= 8 * narrow * multiprocessors)  // narrow strips if they all run at once: a shorter critical path
-    row_major ? one.template operator()<narrow, true>() : one.template operator()<narrow, false>();
+  if (B.cols <= 8 * narrow * multiprocessors)  // narrow strips if they all run at once: a shorter critical path
+    row_major ? go.template operator()<narrow, true>() : go.template operator()<narrow, false>();
   else
-    row_major ? one.template operator()<broad, true>() : one.template operator()<broad, false>();
+    row_major ? go.template operator()<broad, true>() : go.template operator()<broad, false>();
 }
 
 }  // namespace trifactor::cuda
 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                         \
-  template void trifactor::cuda::launch_invert_blocks<T>(void*, Shape, Operand<T>, index_t, T*, const int*);     \
+  template void trifactor::cuda::launch_invert_blocks<T>(void*, Shape, Operand<T>, T*, const int*);              \
   template void trifactor::cuda::launch_inverted<T>(void*, int, Shape, Operand<T>, const Inverses<T>&, Items<T>, \
                                                     const int*);

@@ -137,7 +137,7 @@ struct Sweep {
       copy_commit();  // perhaps of nothing, so that the number of groups is that of turns
     };
     fetch_turn(0), fetch_turn(1);  // on their way while the diagonal block is inverted
-    const bool refine = invert_diagonal<edge>(shape, A, r0, s.D, s.V, s.row_sums);
+    const bool refine = invert_diagonal(shape, A, r0, s.D, s.V, s.row_sums);
     T sum[own_rows][N] = {};
     const bool reads = rank < entries * M::words;
     const auto word = [&](int t) {
