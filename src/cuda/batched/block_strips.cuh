@@ -44,7 +44,8 @@ __device__ __forceinline__ RightPart<T> right_part(const T* p, int j) {
   }
 }
 
-/// What the block of factor_left shares, found anew by every function so that all know it as shared memory.
+/// What the warps of a block share. Every function asks for the addresses again, so that the compiler knows them as
+/// shared memory.
 template <class T, class Shape>
 struct BlockShared {
   __device__ static T* tiles() {  // operands
@@ -71,12 +72,13 @@ struct BlockShared {
   __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }
 };
 
-/// Where the two workers that have the next diagonal tile tell that it is in A, too, if there is no room for `given`.
+/// Where the two workers that have the next diagonal tile tell that it is in A, too, if there is no room for a copy in
+/// shared memory.
 __device__ __forceinline__ unsigned original_barrier() {
   __shared__ std::uint64_t barrier;
   return shared_address(&barrier);
 }
-/// Factors the diagonal tile at k0 by one warp, with care where it is wanted.
+/// Factors the diagonal tile at k0 by one warp, in the safe form if a pivot is not in the fast range.
 template <class T, class Shape>
 __device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
   using Shared = BlockShared<T, Shape>;

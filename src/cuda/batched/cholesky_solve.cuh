@@ -99,7 +99,7 @@ __device__ void solve_with_factor(SharedFactor<T, 16 * strips> factor, const T* 
     for (int p = 0; p < panels; ++p)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        if (8 * p + place.col(e) >= n) x[p].set(e, T(0));  // rows of the factor beyond the last hold anything
+        if (8 * p + place.col(e) >= n) x[p].set(e, T(0));  // rows of the factor beyond the last are not defined
 #pragma unroll
     for (int p = panels - 1; p >= 0; --p)
       if (8 * p < n) {

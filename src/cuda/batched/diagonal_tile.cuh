@@ -43,9 +43,8 @@ __device__ __forceinline__ void invert_diagonal_blocks(const T* L, const T* scal
 /// Factors a tile of order n up to 32 in shared memory by one warp, eight columns after the other, and inverts its
 /// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. A lane has a row of the tile; with `sends`,
 /// those of the diagonal block send its columns around, otherwise every lane has the whole block and factors it for
-/// itself, as in factor_corner. Blocks of eight beyond n are left out: nothing lies below them. Returns 0, the failed
-/// column + 1, or, without `safe`, -1 when a pivot is not in the fast range: what the tile holds then is of no
-/// use.
+/// itself. Blocks of eight beyond n are left out: nothing lies below them. Returns 0, the failed column + 1, or, without
+/// `safe`, -1 when a pivot is not in the fast range: what the tile holds then is of no use.
 template <bool safe, bool sends, int pitch, class T>
 __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
   using R = Real<T>;

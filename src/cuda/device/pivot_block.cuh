@@ -30,8 +30,8 @@ struct ColumnScratch {
 /// with the same scratch work on the same matrix.
 ///
 /// Columns stay unscaled until the end, and every lane computes the next pivot for itself from what was sent around
-/// meanwhile, so that the time is that of one reciprocal after the other. The entries right of the diagonal may be
-/// anything. Returns the lane's own pivot; on return a holds L, with garbage from the first bad pivot on.
+/// meanwhile, so that the time is that of one reciprocal after the other. The entries right of the diagonal may have
+/// any value. Returns the lane's own pivot; on return a holds L, with garbage from the first bad pivot on.
 /// Without `safe` pivots must be in the fast range (see in_fast_range): squares and reciprocals may overflow.
 ///
 /// With `solves`, b has the rows' entries of a right-hand side, a column more that is eliminated. In the diagonal block

@@ -38,8 +38,8 @@ __device__ void copy_tile(const Team& team, const From& source, const To& target
 
 /// A column-major tile in shared memory; one entry of padding keeps rows and columns free of bank conflicts.
 template <class T>
-__device__ Tile<T, int> shared_tile(T* data, int rows, int cols, int most_rows) {
-  return {data, rows, cols, 1, most_rows + 1};
+__device__ Tile<T, int> shared_tile(T* data, int rows, int cols, int max_rows) {
+  return {data, rows, cols, 1, max_rows + 1};
 }
 
 }  // namespace trifactor::cuda

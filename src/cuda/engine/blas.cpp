@@ -13,6 +13,10 @@ namespace {
 using c32 = Complex<float>;
 using c64 = Complex<double>;
 
+template <class R>
+R* cu(R* p) {
+  return p;
+}
 cuComplex* cu(c32* p) { return reinterpret_cast<cuComplex*>(p); }
 cuDoubleComplex* cu(c64* p) { return reinterpret_cast<cuDoubleComplex*>(p); }
 const cuComplex* cu(const c32* p) { return reinterpret_cast<const cuComplex*>(p); }
@@ -38,59 +42,24 @@ struct Stored {
   index_t ld, stride;
 };
 
-// C -= op(A) op(B), for `count` items
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const float> A,
-                    Stored<const float> B, Stored<float> C, index_t count) {
-  const auto minus = &minus_one<float>, plus = &one<float>;
-  const auto x = A.data, y = B.data;
-  const auto z = C.data;
-  return count == 1 ? CUBLAS(cublasSgemm_64)(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
-                    : CUBLAS(cublasSgemmStridedBatched_64)(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld,
-                                                           B.stride, plus, z, C.ld, C.stride, count);
-}
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const double> A,
-                    Stored<const double> B, Stored<double> C, index_t count) {
-  const auto minus = &minus_one<double>, plus = &one<double>;
-  const auto x = A.data, y = B.data;
-  const auto z = C.data;
-  return count == 1 ? CUBLAS(cublasDgemm_64)(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
-                    : CUBLAS(cublasDgemmStridedBatched_64)(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld,
-                                                           B.stride, plus, z, C.ld, C.stride, count);
-}
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const c32> A,
-                    Stored<const c32> B, Stored<c32> C, index_t count) {
-  const auto minus = cu(&minus_one<c32>), plus = cu(&one<c32>);
-  const auto x = cu(A.data), y = cu(B.data);
-  const auto z = cu(C.data);
-  return count == 1 ? CUBLAS(cublasCgemm_64)(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
-                    : CUBLAS(cublasCgemmStridedBatched_64)(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld,
-                                                           B.stride, plus, z, C.ld, C.stride, count);
-}
-cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const c64> A,
-                    Stored<const c64> B, Stored<c64> C, index_t count) {
-  const auto minus = cu(&minus_one<c64>), plus = cu(&one<c64>);
-  const auto x = cu(A.data), y = cu(B.data);
-  const auto z = cu(C.data);
-  return count == 1 ? CUBLAS(cublasZgemm_64)(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)
-                    : CUBLAS(cublasZgemmStridedBatched_64)(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld,
-                                                           B.stride, plus, z, C.ld, C.stride, count);
-}
-
-// C -= A A^H (CUBLAS_OP_N) or A^H A, one triangle
-cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const float* A, index_t lda, float* C,
-                    index_t ldc) {
-  return CUBLAS(cublasSsyrk_64)(h, f, a, n, k, &minus_one<float>, A, lda, &one<float>, C, ldc);
-}
-cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const double* A, index_t lda, double* C,
-                    index_t ldc) {
-  return CUBLAS(cublasDsyrk_64)(h, f, a, n, k, &minus_one<double>, A, lda, &one<double>, C, ldc);
-}
-cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const c32* A, index_t lda, c32* C, index_t ldc) {
-  return CUBLAS(cublasCherk_64)(h, f, a, n, k, &minus_one<float>, cu(A), lda, &one<float>, cu(C), ldc);
-}
-cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const c64* A, index_t lda, c64* C, index_t ldc) {
-  return CUBLAS(cublasZherk_64)(h, f, a, n, k, &minus_one<double>, cu(A), lda, &one<double>, cu(C), ldc);
-}
+// C -= op(A) op(B), for `count` items; and one triangle of C -= A A^H (CUBLAS_OP_N) or A^H A
+#define TRIFACTOR_CUBLAS(T, gemm_name, gemm_batch_name, herk_name)                                                   \
+  cublasStatus_t gemm(Handle h, Trans a, Trans b, index_t m, index_t n, index_t k, Stored<const T> A,                \
+                      Stored<const T> B, Stored<T> C, index_t count) {                                               \
+    const auto minus = cu(&minus_one<T>), plus = cu(&one<T>), x = cu(A.data), y = cu(B.data);                        \
+    const auto z = cu(C.data);                                                                                       \
+    return count == 1 ? CUBLAS(gemm_name)(h, a, b, m, n, k, minus, x, A.ld, y, B.ld, plus, z, C.ld)                  \
+                      : CUBLAS(gemm_batch_name)(h, a, b, m, n, k, minus, x, A.ld, A.stride, y, B.ld, B.stride, plus, \
+                                                z, C.ld, C.stride, count);                                           \
+  }                                                                                                                  \
+  cublasStatus_t herk(Handle h, Fill f, Trans a, index_t n, index_t k, const T* A, index_t lda, T* C, index_t ldc) { \
+    return CUBLAS(herk_name)(h, f, a, n, k, &minus_one<Real<T>>, cu(A), lda, &one<Real<T>>, cu(C), ldc);             \
+  }
+TRIFACTOR_CUBLAS(float, cublasSgemm_64, cublasSgemmStridedBatched_64, cublasSsyrk_64)
+TRIFACTOR_CUBLAS(double, cublasDgemm_64, cublasDgemmStridedBatched_64, cublasDsyrk_64)
+TRIFACTOR_CUBLAS(c32, cublasCgemm_64, cublasCgemmStridedBatched_64, cublasCherk_64)
+TRIFACTOR_CUBLAS(c64, cublasZgemm_64, cublasZgemmStridedBatched_64, cublasZherk_64)
+#undef TRIFACTOR_CUBLAS
 
 }  // namespace
 

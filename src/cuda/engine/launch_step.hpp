@@ -1,4 +1,4 @@
-// A launch as data, for those that overlap and those whose arguments a graph is given anew.
+// A launch as data, for those that overlap and those whose arguments a graph gets again.
 #pragma once
 
 #include <cstddef>
