@@ -8,9 +8,9 @@ namespace trifactor::cuda {
 
 using namespace core;
 
-// batched/cholesky_select.cuh: windows of any order in one launch, or, where each ragged item takes the kernel of its own
-// size, in three to eleven that overlap. These take so many ints of scratch memory (0: one launch, and `list` is null),
-// and flags, some 130, which must be zero and are so again afterwards. `resets`: info is decided here, not read.
+// batched/cholesky_select.cuh: windows of any order in one launch, or, where each ragged item takes the kernel of its
+// own size, in three to eleven that overlap. These take so many ints of scratch memory (0: one launch, and `list` is
+// null), and flags, some 130, which must be zero and are so again afterwards. `resets`: info is decided here, not read.
 // Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
@@ -34,15 +34,6 @@ struct ListRoom {
 template <class T>
 const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
                             const CholeskyTuning&, const ListRoom<T>&);
-
-// batched/cholesky_solve.cuh: items of order up to this. A factored and B solved for, or solves with factors that
-// exist; `flipped`: A = conj(L) L^T.
-inline constexpr index_t cholesky_solve_limit = 64;
-inline constexpr index_t factor_solve_columns = 1;  // of B, at most, where A is factored in the same launch
-template <class T>
-void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info);
-template <class T>
-void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info);
 
 // batched/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory

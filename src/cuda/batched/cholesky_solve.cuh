@@ -2,13 +2,17 @@
 // a time in the registers of a warp. A matrix may be factored first, so that it is read once.
 #pragma once
 
-#include <cuda/batched/batched.hpp>
+#include <core/path.hpp>
+#include <cuda/engine/engine.hpp>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/cholesky_warp.cuh>
 #include <cuda/device/pivot_block.cuh>
 #include <cuda/batched/cholesky_lanes.cuh>
 
 namespace trifactor::cuda {
+
+inline constexpr index_t cholesky_solve_limit = 64;  // order of an item
+inline constexpr index_t factor_solve_columns = 1;   // of B, at most, where A is factored in the same launch
 
 /// The columns of a factor of order up to `max_order` in shared memory, sixteen at a time from their diagonal on.
 template <class T, int max_order>
@@ -234,19 +238,24 @@ __global__ void __launch_bounds__(LanesShape<T, width, true>::threads, LanesShap
 }
 
 template <class T>
-void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B, int* info) {
+bool CudaEngine::cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int* info, const CholeskyTuning& tuning) {
+  if (A.rows > min(tuning.whole, cholesky_solve_limit) || B.cols > min(tuning.fused, factor_solve_columns))
+    return false;
+  if (arena().planning()) return true;
+  const Traced traced(*this, "cholesky_solve_whole", A.rows, B.cols);
+  set_path("one launch");
   const auto small = [&]<int width>(std::integral_constant<int, width>) {
     using Shape = LanesShape<T, width, true>;
     const auto kernel =
         flipped ? cholesky_solve_lanes_kernel<T, width, true> : cholesky_solve_lanes_kernel<T, width, false>;
-    launch(stream, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes, EqualItems<T>(A),
-           EqualItems<T>(B), info);
+    launch(stream_, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes,
+           EqualItems<T>(A), EqualItems<T>(B), info);
   };
   const auto tiles = [&]<int max_tiles>(std::integral_constant<int, max_tiles>) {
     using Shape = WarpShape<T, max_tiles>;
     const std::size_t bytes = std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T);
     const auto with = [&]<bool ragged>(std::bool_constant<ragged>) {
-      launch(stream, cholesky_solve_warp_kernel<T, max_tiles, ragged>, grid_for(B.count), 32,
+      launch(stream_, cholesky_solve_warp_kernel<T, max_tiles, ragged>, grid_for(B.count), 32,
              warp_memory<T, max_tiles>(bytes), SmallItems<T, ragged>(A), flipped, SmallItems<T, ragged>(B), info);
     };
     A.ragged() || B.ragged() ? with(std::true_type{}) : with(std::false_type{});
@@ -263,22 +272,31 @@ void launch_factor_and_solve(void* stream, Items<T> A, bool flipped, Items<T> B,
     tiles(integral_constant<int, 4>{});
   else
     tiles(integral_constant<int, 8>{});
+  return true;
 }
 
 template <class T>
-void launch_cholesky_solve(void* stream, Items<const T> L, bool flipped, Items<T> X, const int* info) {
+bool CudaEngine::cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> X, const int* info,
+                                       const SolveTuning& tuning) {
+  if ((L.count == 1 && !L.pointers) || L.rows > cholesky_solve_limit || X.cols > tuning.fused) return false;
+  if (arena().planning()) return true;
+  const Traced traced(*this, "cholesky_solved_whole", L.rows, X.cols);
+  set_path("one launch");
   const auto go = [&]<int strips>(std::integral_constant<int, strips>) {
-    launch(stream, cholesky_solve_kernel<T, strips>, grid_for(X.count), 32, SolveShape<T, strips>::entries * sizeof(T),
+    launch(stream_, cholesky_solve_kernel<T, strips>, grid_for(X.count), 32, SolveShape<T, strips>::entries * sizeof(T),
            L, flipped, X, info);
   };
   if (L.rows <= 32)
     go(std::integral_constant<int, 2>{});
   else
     go(std::integral_constant<int, 4>{});
+  return true;
 }
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                            \
-  template void trifactor::cuda::launch_factor_and_solve<T>(void*, Items<T>, bool, Items<T>, int*); \
-  template void trifactor::cuda::launch_cholesky_solve<T>(void*, Items<const T>, bool, Items<T>, const int*);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                          \
+  template bool trifactor::cuda::CudaEngine::cholesky_solve_whole<T>(Items<T>, bool, Items<T>, int*,              \
+                                                                     const CholeskyTuning&);                      \
+  template bool trifactor::cuda::CudaEngine::cholesky_solved_whole<T>(Items<const T>, bool, Items<T>, const int*, \
+                                                                      const SolveTuning&);

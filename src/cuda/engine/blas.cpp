@@ -114,41 +114,6 @@ bool CudaEngine::lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> piv
   return true;
 }
 
-// Ways with scratch memory are for the main lane alone: both lanes take it from one arena, and what a lane gives back
-// is still in use on its stream.
-template <class T>
-bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
-                            const SolveTuning& tuning) {
-  if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.sweep_columns || A.items.rows <= trsm_kernel_limit)
-    return false;
-  auto messages = arena().take<char>(sweep_message_bytes<T>(A.items.rows, B.cols, twice));
-  if (!arena().planning()) launch_sweep(stream_, multiprocessors_, shape, A, B, twice, info, messages.data());
-  return true;
-}
-template <class T>
-index_t CudaEngine::inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning& tuning) const {
-  constexpr index_t full_edge = cuda::inverse_edge<T>;
-  if (main_ != this || B.count != 1 || B.pointers || A.items.rows <= max(tuning.invert, full_edge)) return 0;
-  return full_edge;
-}
-template <class T>
-index_t CudaEngine::inverses_size(const Operand<T>& A) const {
-  return ceil_div(A.items.rows, cuda::inverse_edge<T>) * inverse_block_size<T>;
-}
-template <class T>
-void CudaEngine::invert_blocks(Shape shape, Operand<T> A, T* inverses, const int* info) {
-  if (arena().planning()) return;
-  const Traced traced(*this, "invert_blocks", A.items.rows, cuda::inverse_edge<T>);
-  launch_invert_blocks(stream_, shape, A, inverses, info);
-}
-template <class T>
-void CudaEngine::trsm_inverted(Shape shape, Operand<T> A, const Inverses<T>& inverses, Items<T> B, const int* info) {
-  if (arena().planning()) return;
-  const Traced traced(*this, "trsm_inverted", B.rows, B.cols, B.rows);
-  launch_inverted(stream_, multiprocessors_, shape, A, inverses, B, info);
-}
-index_t CudaEngine::inverted_limit() const { return cuda::inverted_limit; }
-
 template <class T>
 void CudaEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
   if (arena().planning() || C.rows == 0 || C.cols == 0 || C.count == 0 || A.items.cols == 0) return;
@@ -185,20 +150,15 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
         "cuBLAS herk");
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                              \
-  template index_t CudaEngine::trsm_limit<T>(const Operand<T>&, const Items<T>&) const;                       \
-  template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);                                 \
-  template bool CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, bool, const int*, const SolveTuning&); \
-  template index_t CudaEngine::inverse_edge<T>(const Operand<T>&, const Items<T>&, const SolveTuning&) const; \
-  template index_t CudaEngine::inverses_size<T>(const Operand<T>&) const;                                     \
-  template void CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*, const int*);                              \
-  template void CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const Inverses<T>&, Items<T>, const int*);    \
-  template bool CudaEngine::lu_solved_whole<T>(Op, Items<const T>, Pivots<const int>, Items<T>, const int*,   \
-                                               const SolveTuning&);                                           \
-  template bool CudaEngine::lu_row_block<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);         \
-  template bool CudaEngine::lu_trailing_update<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);   \
-  template bool CudaEngine::lu_swaps_late<T>(const Items<T>&) const;                                          \
-  template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);                            \
+#define TRIFACTOR_INSTANTIATE(T)                                                                            \
+  template index_t CudaEngine::trsm_limit<T>(const Operand<T>&, const Items<T>&) const;                     \
+  template void CudaEngine::trsm<T>(Shape, Operand<T>, Items<T>, const int*);                               \
+  template bool CudaEngine::lu_solved_whole<T>(Op, Items<const T>, Pivots<const int>, Items<T>, const int*, \
+                                               const SolveTuning&);                                         \
+  template bool CudaEngine::lu_row_block<T>(Items<const T>, Pivots<const int>, Items<T>, const int*);       \
+  template bool CudaEngine::lu_trailing_update<T>(Items<const T>, Pivots<const int>, Items<T>, const int*); \
+  template bool CudaEngine::lu_swaps_late<T>(const Items<T>&) const;                                        \
+  template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);                          \
   template void CudaEngine::herk<T>(Items<const T>, Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 

@@ -1,4 +1,4 @@
-// CudaEngine: the operations that are kernels of its own.
+// CudaEngine: which kernels a factorization runs. Other operations are defined beside their kernels.
 #include <cuda/engine/engine.hpp>
 
 #include <core/path.hpp>
@@ -8,16 +8,6 @@
 
 namespace trifactor::cuda {
 
-template <class T>
-void CudaEngine::reset_info(Items<T> A, bool square, int* info) {
-  if (arena().planning() || A.count == 0) return;
-  const Traced traced(*this, "reset_info", A.count, 1);
-  launch_reset_info(stream_, A, square, info);
-}
-template <class T>
-void CudaEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int* skip) {
-  if (!arena().planning()) launch_check_solve(stream_, L, X, info, skip);
-}
 namespace {
 template <class T>
 bool one_strided(const Items<T>& A) {
@@ -68,26 +58,6 @@ bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tun
     one_by_one(A, all_info, tuning);
   else
     run_as_graph(one_by_one, A, all_info, tuning);
-  return true;
-}
-template <class T>
-bool CudaEngine::cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int* info, const CholeskyTuning& tuning) {
-  if (A.rows > min(tuning.whole, cholesky_solve_limit) || B.cols > min(tuning.fused, factor_solve_columns))
-    return false;
-  if (arena().planning()) return true;
-  const Traced traced(*this, "cholesky_solve_whole", A.rows, B.cols);
-  set_path("one launch");
-  launch_factor_and_solve(stream_, A, flipped, B, info);
-  return true;
-}
-template <class T>
-bool CudaEngine::cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> X, const int* info,
-                                       const SolveTuning& tuning) {
-  if (one_strided(L) || L.rows > cholesky_solve_limit || X.cols > tuning.fused) return false;
-  if (arena().planning()) return true;
-  const Traced traced(*this, "cholesky_solved_whole", L.rows, X.cols);
-  set_path("one launch");
-  launch_cholesky_solve(stream_, L, flipped, X, info);
   return true;
 }
 template <class T>
@@ -177,69 +147,22 @@ void CudaEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool
     launch_permute_rows(stream_, A.block(0, j, n, min(columns, A.cols - j)), p.data(), backward, permuted.data(), info);
 }
 template <class T>
-void CudaEngine::log_det(Items<const T> L, Real<T>* out, const int* info) {
-  if (!arena().planning()) launch_log_det<T>(stream_, L, out, info);
-}
-template <class T>
 void CudaEngine::lu_det(Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs) {
   if (!arena().planning()) launch_lu_det<T>(stream_, LU, pivots, sign, log_abs);
 }
 void CudaEngine::row_permutation(const int* pivots, index_t k, int* p, index_t rows) {
   if (!arena().planning()) launch_permutation(stream_, pivots, k, p, rows);
 }
-template <class T>
-void CudaEngine::set_identity(Items<T> A, const int* info) {
-  if (!arena().planning()) launch_set_identity(stream_, A, info);
-}
-template <class T>
-void CudaEngine::mirror_lower(Items<T> A, const int* info) {
-  if (!arena().planning()) launch_mirror_lower(stream_, A, info);
-}
-template <class T>
-void CudaEngine::column_norms(Items<const T> A, NormOf of, double* norms) {
-  if (!arena().planning() && A.cols > 0) launch_column_norms(stream_, A, of, norms);
-}
-template <class T>
-void CudaEngine::save_lower(Items<const T> A, T* saved, double* shifts) {
-  if (!arena().planning()) launch_save_lower(stream_, A, saved, shifts);
-}
-template <class T>
-void CudaEngine::shift_failed(Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry, double* shifts) {
-  if (!arena().planning()) launch_shift_failed(stream_, A, saved, shift, info, retry, shifts);
-}
-void CudaEngine::take_retry(index_t count, const int* retry, int* info) {
-  if (!arena().planning()) launch_take_retry(stream_, count, retry, info);
-}
-template <class T>
-void CudaEngine::save(Items<T> X, const int* info, T* saved) {
-  if (!arena().planning() && saved_size(X, info) > 0) launch_copy_if_failed(stream_, X, info, saved, false);
-}
-template <class T>
-void CudaEngine::restore(Items<T> X, const int* info, T* saved) {
-  if (!arena().planning() && saved_size(X, info) > 0) launch_copy_if_failed(stream_, X, info, saved, true);
-}
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                                      \
-  template void CudaEngine::reset_info<T>(Items<T>, bool, int*);                                                      \
-  template void CudaEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);                               \
-  template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);                                 \
-  template bool CudaEngine::cholesky_solve_whole<T>(Items<T>, bool, Items<T>, int*, const CholeskyTuning&);           \
-  template bool CudaEngine::cholesky_solved_whole<T>(Items<const T>, bool, Items<T>, const int*, const SolveTuning&); \
-  template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                                                \
-  template index_t CudaEngine::tile_limit<T>(const Items<T>&) const;                                                  \
-  template bool CudaEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&);                                \
-  template void CudaEngine::lu_tile<T>(Items<T>, Pivots<int>, int*);                                                  \
-  template index_t CudaEngine::lu_tile_limit<T>(const Items<T>&) const;                                               \
-  template void CudaEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*);                     \
-  template void CudaEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                                         \
-  template void CudaEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);                               \
-  template void CudaEngine::set_identity<T>(Items<T>, const int*);                                                    \
-  template void CudaEngine::mirror_lower<T>(Items<T>, const int*);                                                    \
-  template void CudaEngine::column_norms<T>(Items<const T>, NormOf, double*);                                         \
-  template void CudaEngine::save_lower<T>(Items<const T>, T*, double*);                                               \
-  template void CudaEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*);                  \
-  template void CudaEngine::save<T>(Items<T>, const int*, T*);                                                        \
-  template void CudaEngine::restore<T>(Items<T>, const int*, T*);
+#define TRIFACTOR_INSTANTIATE(T)                                                                  \
+  template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);             \
+  template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                            \
+  template index_t CudaEngine::tile_limit<T>(const Items<T>&) const;                              \
+  template bool CudaEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&);            \
+  template void CudaEngine::lu_tile<T>(Items<T>, Pivots<int>, int*);                              \
+  template index_t CudaEngine::lu_tile_limit<T>(const Items<T>&) const;                           \
+  template void CudaEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*); \
+  template void CudaEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 
 }  // namespace trifactor::cuda

@@ -34,7 +34,8 @@ class DeviceScope {
 };
 
 /// One lane of a queue: a stream with a cuBLAS handle of its own. The main lane owns a side lane. Everything is
-/// asynchronous. See core/engine.hpp for what each operation does.
+/// asynchronous. See core/engine.hpp for what each operation does. One that is a kernel is defined beside it, in the
+/// kernel's header; the others in src/cuda/engine.
 class CudaEngine {
  public:
   /// A stream of its own, or one borrowed from the caller.
@@ -108,7 +109,7 @@ class CudaEngine {
   void invert_blocks(Shape, Operand<T> A, T* inverses, const int* info);
   template <class T>
   void trsm_inverted(Shape, Operand<T> A, const Inverses<T>&, Items<T> B, const int* info);
-  index_t inverted_limit() const;
+  index_t inverted_limit() const { return 256; }  // strips of B fit in shared memory
   template <class T>
   void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
   template <class T>

@@ -1,9 +1,9 @@
 // Operations of one pass over entries or items.
 #pragma once
 
+#include <cuda/engine/engine.hpp>
 #include <cuda/engine/launch.cuh>
 #include <cuda/entries/entries.hpp>
-#include <cuda/device/team.cuh>
 
 namespace trifactor::cuda {
 
@@ -15,8 +15,10 @@ __global__ void reset_info_kernel(Items<T> A, bool square, int* info) {
     info[b] = (square ? A.possible_square(b) : A.possible(b)) ? 0 : -1;
 }
 template <class T>
-void launch_reset_info(void* stream, Items<T> A, bool square, int* info) {
-  launch(stream, reset_info_kernel<T>, grid_for(ceil_div(A.count, entry_threads)), entry_threads, 0, A, square, info);
+void CudaEngine::reset_info(Items<T> A, bool square, int* info) {
+  if (arena().planning() || A.count == 0) return;
+  const Traced traced(*this, "reset_info", A.count, 1);
+  launch(stream_, reset_info_kernel<T>, grid_for(ceil_div(A.count, entry_threads)), entry_threads, 0, A, square, info);
 }
 
 template <class T>
@@ -27,8 +29,10 @@ __global__ void check_solve_kernel(Items<const T> L, Items<T> X, const int* info
   }
 }
 template <class T>
-void launch_check_solve(void* stream, Items<const T> L, Items<T> X, const int* info, int* skip) {
-  launch(stream, check_solve_kernel<T>, grid_for(ceil_div(X.count, entry_threads)), entry_threads, 0, L, X, info, skip);
+void CudaEngine::check_solve(Items<const T> L, Items<T> X, const int* info, int* skip) {
+  if (arena().planning()) return;
+  launch(stream_, check_solve_kernel<T>, grid_for(ceil_div(X.count, entry_threads)), entry_threads, 0, L, X, info,
+         skip);
 }
 
 /// One warp for each item; its lanes' sums are added in the same order in every run.
@@ -47,8 +51,9 @@ __global__ void log_det_kernel(Items<const T> L, Real<T>* out, const int* info) 
   }
 }
 template <class T>
-void launch_log_det(void* stream, Items<const T> L, Real<T>* out, const int* info) {
-  launch(stream, log_det_kernel<T>, grid_for(ceil_div(L.count, entry_threads / 32)), entry_threads, 0, L, out, info);
+void CudaEngine::log_det(Items<const T> L, Real<T>* out, const int* info) {
+  if (arena().planning()) return;
+  launch(stream_, log_det_kernel<T>, grid_for(ceil_div(L.count, entry_threads / 32)), entry_threads, 0, L, out, info);
 }
 
 /// f(i, j) for the entries of one matrix, shared by the blocks with equal blockIdx.y.
@@ -77,8 +82,9 @@ __global__ void set_identity_kernel(Items<T> A, const int* info) {
   });
 }
 template <class T>
-void launch_set_identity(void* stream, Items<T> A, const int* info) {
-  launch(stream, set_identity_kernel<T>, entry_grid(A.rows, A.cols, A.count), entry_threads, 0, A, info);
+void CudaEngine::set_identity(Items<T> A, const int* info) {
+  if (arena().planning()) return;
+  launch(stream_, set_identity_kernel<T>, entry_grid(A.rows, A.cols, A.count), entry_threads, 0, A, info);
 }
 
 /// One block for each tile on or below the diagonal, transposed through shared memory.
@@ -101,10 +107,11 @@ __global__ void __launch_bounds__(256) mirror_lower_kernel(Items<T> A, const int
   }
 }
 template <class T>
-void launch_mirror_lower(void* stream, Items<T> A, const int* info) {
+void CudaEngine::mirror_lower(Items<T> A, const int* info) {
+  if (arena().planning()) return;
   const auto tiles = unsigned(ceil_div(A.rows, 32));
   const dim3 grid(tiles, tiles, unsigned(min(A.count, index_t(65535))));
-  launch(stream, mirror_lower_kernel<T>, grid, 256, 0, A, info);
+  launch(stream_, mirror_lower_kernel<T>, grid, 256, 0, A, info);
 }
 
 /// A block for each 32 columns. What a hermitian matrix has on the other side of its diagonal are rows of the triangle
@@ -136,8 +143,9 @@ __global__ void __launch_bounds__(entry_threads) column_norms_kernel(Items<const
   }
 }
 template <class T>
-void launch_column_norms(void* stream, Items<const T> A, NormOf of, double* norms) {
-  launch(stream, column_norms_kernel<T>, grid_for(ceil_div(A.cols, 32)), entry_threads, 0, A, of, norms);
+void CudaEngine::column_norms(Items<const T> A, NormOf of, double* norms) {
+  if (arena().planning() || A.cols == 0) return;
+  launch(stream_, column_norms_kernel<T>, grid_for(ceil_div(A.cols, 32)), entry_threads, 0, A, of, norms);
 }
 
 /// The place of entry (i, j) in a packed lower triangle of order n.
@@ -156,8 +164,9 @@ __global__ void save_lower_kernel(Items<const T> A, T* saved, double* shifts) {
   }
 }
 template <class T>
-void launch_save_lower(void* stream, Items<const T> A, T* saved, double* shifts) {
-  launch(stream, save_lower_kernel<T>, entry_grid(A.rows, A.cols, A.count), entry_threads, 0, A, saved, shifts);
+void CudaEngine::save_lower(Items<const T> A, T* saved, double* shifts) {
+  if (arena().planning()) return;
+  launch(stream_, save_lower_kernel<T>, entry_grid(A.rows, A.cols, A.count), entry_threads, 0, A, saved, shifts);
 }
 
 /// A block to an item: most items do not fail.
@@ -193,9 +202,9 @@ __global__ void __launch_bounds__(entry_threads)
   }
 }
 template <class T>
-void launch_shift_failed(void* stream, Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry,
-                         double* shifts) {
-  launch(stream, shift_failed_kernel<T>, grid_for(A.count), entry_threads, 0, A, saved, shift, info, retry, shifts);
+void CudaEngine::shift_failed(Items<T> A, const T* saved, Real<T> shift, const int* info, int* retry, double* shifts) {
+  if (arena().planning()) return;
+  launch(stream_, shift_failed_kernel<T>, grid_for(A.count), entry_threads, 0, A, saved, shift, info, retry, shifts);
 }
 
 /// The lower triangle of `to` becomes that of `from`, or, where `to` is the larger one, of the identity. Line by line
@@ -245,21 +254,27 @@ __global__ void copy_if_failed_kernel(Items<T> X, const int* info, T* saved, boo
   });
 }
 template <class T>
-void launch_copy_if_failed(void* stream, Items<T> X, const int* info, T* saved, bool back) {
-  launch(stream, copy_if_failed_kernel<T>, entry_grid(X.rows, X.cols), entry_threads, 0, X, info, saved, back);
+void CudaEngine::save(Items<T> X, const int* info, T* saved) {
+  if (arena().planning() || saved_size(X, info) == 0) return;
+  launch(stream_, copy_if_failed_kernel<T>, entry_grid(X.rows, X.cols), entry_threads, 0, X, info, saved, false);
+}
+template <class T>
+void CudaEngine::restore(Items<T> X, const int* info, T* saved) {
+  if (arena().planning() || saved_size(X, info) == 0) return;
+  launch(stream_, copy_if_failed_kernel<T>, entry_grid(X.rows, X.cols), entry_threads, 0, X, info, saved, true);
 }
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                      \
-  template void trifactor::cuda::launch_reset_info<T>(void*, Items<T>, bool, int*);                           \
-  template void trifactor::cuda::launch_check_solve<T>(void*, Items<const T>, Items<T>, const int*, int*);    \
-  template void trifactor::cuda::launch_log_det<T>(void*, Items<const T>, Real<T>*, const int*);              \
-  template void trifactor::cuda::launch_set_identity<T>(void*, Items<T>, const int*);                         \
-  template void trifactor::cuda::launch_mirror_lower<T>(void*, Items<T>, const int*);                         \
-  template void trifactor::cuda::launch_column_norms<T>(void*, Items<const T>, NormOf, double*);              \
-  template void trifactor::cuda::launch_save_lower<T>(void*, Items<const T>, T*, double*);                    \
-  template void trifactor::cuda::launch_shift_failed<T>(void*, Items<T>, const T*, Real<T>, const int*, int*, \
-                                                        double*);                                             \
-  template void trifactor::cuda::launch_copy_lower<T>(void*, Items<const T>, Items<T>);                       \
-  template void trifactor::cuda::launch_copy_if_failed<T>(void*, Items<T>, const int*, T*, bool);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                              \
+  template void trifactor::cuda::CudaEngine::reset_info<T>(Items<T>, bool, int*);                                     \
+  template void trifactor::cuda::CudaEngine::check_solve<T>(Items<const T>, Items<T>, const int*, int*);              \
+  template void trifactor::cuda::CudaEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                        \
+  template void trifactor::cuda::CudaEngine::set_identity<T>(Items<T>, const int*);                                   \
+  template void trifactor::cuda::CudaEngine::mirror_lower<T>(Items<T>, const int*);                                   \
+  template void trifactor::cuda::CudaEngine::column_norms<T>(Items<const T>, NormOf, double*);                        \
+  template void trifactor::cuda::CudaEngine::save_lower<T>(Items<const T>, T*, double*);                              \
+  template void trifactor::cuda::CudaEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*); \
+  template void trifactor::cuda::CudaEngine::save<T>(Items<T>, const int*, T*);                                       \
+  template void trifactor::cuda::CudaEngine::restore<T>(Items<T>, const int*, T*);                                    \
+  template void trifactor::cuda::launch_copy_lower<T>(void*, Items<const T>, Items<T>);

@@ -1,9 +1,9 @@
 // A sparse factorization by level: assembly of fronts, and the rows of fronts in solves.
 #pragma once
 
-#include <cuda/engine/launch.cuh>
-#include <cuda/entries/entries.hpp>
 #include <cuda/device/team.cuh>
+#include <cuda/engine/engine.hpp>
+#include <cuda/engine/launch.cuh>
 #include <tile/fronts.hpp>
 
 namespace trifactor::cuda {
@@ -26,14 +26,16 @@ __global__ void __launch_bounds__(256)
     tile::assemble(BlockTeam{}, f, line, values, shift, factor, updates);
 }
 template <class T>
-void launch_assemble(void* stream, const Fronts& f, index_t begin, index_t end, index_t rows, const T* values,
-                     Real<T> shift, T* factor, T* updates) {
+void CudaEngine::assemble(const Fronts& f, index_t begin, index_t end, index_t rows, const T* values, Real<T> shift,
+                          T* factor, T* updates) {
+  if (arena().planning() || begin == end) return;
+  const Traced traced(*this, "assemble", rows, end - begin);
   constexpr index_t max_warp_rows = 256;  // above, a block for each column
   if (rows <= max_warp_rows)
-    launch(stream, assemble_warp_kernel<T>, grid_for(ceil_div(end - begin, 4)), 128, 0, f, begin, end, values, shift,
+    launch(stream_, assemble_warp_kernel<T>, grid_for(ceil_div(end - begin, 4)), 128, 0, f, begin, end, values, shift,
            factor, updates);
   else
-    launch(stream, assemble_block_kernel<T>, grid_for(end - begin), 256, 0, f, begin, end, values, shift, factor,
+    launch(stream_, assemble_block_kernel<T>, grid_for(end - begin), 256, 0, f, begin, end, values, shift, factor,
            updates);
 }
 
@@ -54,8 +56,10 @@ __global__ void add_children_kernel(Fronts f, index_t begin, index_t end, index_
   for_rows(begin, end, columns, [&](index_t line, index_t c) { tile::add_children(f, line, Z + c * f.lines); });
 }
 template <class T>
-void launch_add_children(void* stream, const Fronts& f, index_t begin, index_t end, index_t columns, T* Z) {
-  launch(stream, add_children_kernel<T>, row_grid(end - begin, columns), front_threads, 0, f, begin, end, columns, Z);
+void CudaEngine::add_children(const Fronts& f, index_t begin, index_t end, index_t columns, T* Z) {
+  if (arena().planning() || begin == end || columns == 0) return;
+  const Traced traced(*this, "add_children", end - begin, columns);
+  launch(stream_, add_children_kernel<T>, row_grid(end - begin, columns), front_threads, 0, f, begin, end, columns, Z);
 }
 
 template <class T>
@@ -63,8 +67,10 @@ __global__ void copy_parents_kernel(Fronts f, index_t begin, index_t end, index_
   for_rows(begin, end, columns, [&](index_t line, index_t c) { tile::copy_parent(f, line, Z + c * f.lines); });
 }
 template <class T>
-void launch_copy_parents(void* stream, const Fronts& f, index_t begin, index_t end, index_t columns, T* Z) {
-  launch(stream, copy_parents_kernel<T>, row_grid(end - begin, columns), front_threads, 0, f, begin, end, columns, Z);
+void CudaEngine::copy_parents(const Fronts& f, index_t begin, index_t end, index_t columns, T* Z) {
+  if (arena().planning() || begin == end || columns == 0) return;
+  const Traced traced(*this, "copy_parents", end - begin, columns);
+  launch(stream_, copy_parents_kernel<T>, row_grid(end - begin, columns), front_threads, 0, f, begin, end, columns, Z);
 }
 
 template <class T>
@@ -74,8 +80,9 @@ __global__ void take_rows_kernel(Fronts f, Items<const T> B, bool permute, T* Z)
            [&](index_t j, index_t c) { Z[f.line[j] + c * f.lines] = b(permute ? f.permutation[j] : j, c); });
 }
 template <class T>
-void launch_take_rows(void* stream, const Fronts& f, Items<const T> B, bool permute, T* Z) {
-  launch(stream, take_rows_kernel<T>, row_grid(f.n, B.cols), front_threads, 0, f, B, permute, Z);
+void CudaEngine::take_rows(const Fronts& f, Items<const T> B, bool permute, T* Z) {
+  if (arena().planning() || f.n == 0 || B.cols == 0) return;
+  launch(stream_, take_rows_kernel<T>, row_grid(f.n, B.cols), front_threads, 0, f, B, permute, Z);
 }
 
 template <class T>
@@ -85,8 +92,9 @@ __global__ void give_rows_kernel(Fronts f, const T* Z, bool permute, Items<T> B)
            [&](index_t j, index_t c) { b(permute ? f.permutation[j] : j, c) = Z[f.line[j] + c * f.lines]; });
 }
 template <class T>
-void launch_give_rows(void* stream, const Fronts& f, const T* Z, bool permute, Items<T> B) {
-  launch(stream, give_rows_kernel<T>, row_grid(f.n, B.cols), front_threads, 0, f, Z, permute, B);
+void CudaEngine::give_rows(const Fronts& f, const T* Z, bool permute, Items<T> B) {
+  if (arena().planning() || f.n == 0 || B.cols == 0) return;
+  launch(stream_, give_rows_kernel<T>, row_grid(f.n, B.cols), front_threads, 0, f, Z, permute, B);
 }
 
 template <class T>
@@ -94,8 +102,9 @@ __global__ void front_diagonal_kernel(Fronts f, const T* factor, T* out) {
   for_rows(0, f.n, 1, [&](index_t j, index_t) { out[j] = factor[tile::diagonal_at(f, j)]; });
 }
 template <class T>
-void launch_front_diagonal(void* stream, const Fronts& f, const T* factor, T* out) {
-  launch(stream, front_diagonal_kernel<T>, row_grid(f.n, 1), front_threads, 0, f, factor, out);
+void CudaEngine::diagonal(const Fronts& f, const T* factor, T* out) {
+  if (arena().planning() || f.n == 0) return;
+  launch(stream_, front_diagonal_kernel<T>, row_grid(f.n, 1), front_threads, 0, f, factor, out);
 }
 
 template <class T>
@@ -104,9 +113,10 @@ __global__ void residual_kernel(MatrixRows A, const T* values, Real<T> shift, co
   for_rows(0, A.n, 1, [&](index_t i, index_t) { tile::residual(A, i, values, shift, b, x, r, error); });
 }
 template <class T>
-void launch_residual(void* stream, const MatrixRows& A, const T* values, Real<T> shift, const T* b, const T* x, T* r,
-                     Real<T>* error) {
-  launch(stream, residual_kernel<T>, row_grid(A.n, 1), front_threads, 0, A, values, shift, b, x, r, error);
+void CudaEngine::residual(const MatrixRows& A, const T* values, Real<T> shift, const T* b, const T* x, T* r,
+                          Real<T>* error) {
+  if (arena().planning() || A.n == 0) return;
+  launch(stream_, residual_kernel<T>, row_grid(A.n, 1), front_threads, 0, A, values, shift, b, x, r, error);
 }
 
 template <class T>
@@ -114,20 +124,21 @@ __global__ void add_kernel(index_t n, const T* r, T* x) {
   for_rows(0, n, 1, [&](index_t i, index_t) { x[i] += r[i]; });
 }
 template <class T>
-void launch_add(void* stream, index_t n, const T* r, T* x) {
-  launch(stream, add_kernel<T>, row_grid(n, 1), front_threads, 0, n, r, x);
+void CudaEngine::add(index_t n, const T* r, T* x) {
+  if (arena().planning() || n == 0) return;
+  launch(stream_, add_kernel<T>, row_grid(n, 1), front_threads, 0, n, r, x);
 }
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                             \
-  template void trifactor::cuda::launch_assemble<T>(void*, const Fronts&, index_t, index_t, index_t, const T*,       \
-                                                    Real<T>, T*, T*);                                                \
-  template void trifactor::cuda::launch_add_children<T>(void*, const Fronts&, index_t, index_t, index_t, T*);        \
-  template void trifactor::cuda::launch_copy_parents<T>(void*, const Fronts&, index_t, index_t, index_t, T*);        \
-  template void trifactor::cuda::launch_take_rows<T>(void*, const Fronts&, Items<const T>, bool, T*);                \
-  template void trifactor::cuda::launch_give_rows<T>(void*, const Fronts&, const T*, bool, Items<T>);                \
-  template void trifactor::cuda::launch_front_diagonal<T>(void*, const Fronts&, const T*, T*);                       \
-  template void trifactor::cuda::launch_residual<T>(void*, const MatrixRows&, const T*, Real<T>, const T*, const T*, \
-                                                    T*, Real<T>*);                                                   \
-  template void trifactor::cuda::launch_add<T>(void*, index_t, const T*, T*);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                               \
+  template void trifactor::cuda::CudaEngine::assemble<T>(const Fronts&, index_t, index_t, index_t, const T*, Real<T>,  \
+                                                         T*, T*);                                                      \
+  template void trifactor::cuda::CudaEngine::add_children<T>(const Fronts&, index_t, index_t, index_t, T*);            \
+  template void trifactor::cuda::CudaEngine::copy_parents<T>(const Fronts&, index_t, index_t, index_t, T*);            \
+  template void trifactor::cuda::CudaEngine::take_rows<T>(const Fronts&, Items<const T>, bool, T*);                    \
+  template void trifactor::cuda::CudaEngine::give_rows<T>(const Fronts&, const T*, bool, Items<T>);                    \
+  template void trifactor::cuda::CudaEngine::diagonal<T>(const Fronts&, const T*, T*);                                 \
+  template void trifactor::cuda::CudaEngine::residual<T>(const MatrixRows&, const T*, Real<T>, const T*, const T*, T*, \
+                                                         Real<T>*);                                                    \
+  template void trifactor::cuda::CudaEngine::add<T>(index_t, const T*, T*);

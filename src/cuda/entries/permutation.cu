@@ -1,7 +1,7 @@
 // Kernels without a scalar: the permutation that interchanges make, results of retries, staged arguments, and a pause.
 #include <cuda/engine/launch.cuh>
 #include <cuda/entries/entries.hpp>
-#include <cuda/engine/graph_cache.hpp>
+#include <cuda/engine/engine.hpp>
 
 namespace trifactor::cuda {
 
@@ -77,9 +77,10 @@ LaunchStep copy_arguments_step(ArgumentCopies& all) {
           {&all}};
 }
 
-void launch_take_retry(void* stream, index_t count, const int* retry, int* info) {
+void CudaEngine::take_retry(index_t count, const int* retry, int* info) {
   constexpr unsigned threads = 256;
-  launch(stream, take_retry_kernel, grid_for(ceil_div(count, threads)), threads, 0, count, retry, info);
+  if (arena().planning()) return;
+  launch(stream_, take_retry_kernel, grid_for(ceil_div(count, threads)), threads, 0, count, retry, info);
 }
 
 void launch_permutation(void* stream, const int* pivots, index_t k, int* p, index_t rows) {

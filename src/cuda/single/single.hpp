@@ -18,8 +18,8 @@ struct Mark {
 };
 
 // single/cholesky_grid.cuh: one matrix. Wants so many entries of scratch memory, so many flags, which must be zero and
-// are so again afterwards, and two multiprocessors. `band`: so many columns of macro tiles of 2 x 2 tiles are worked off
-// together; 0: in tiles. `resets`: info to 0, first. `marks` may be null.
+// are so again afterwards, and two multiprocessors. `band`: so many columns of macro tiles of 2 x 2 tiles are worked
+// off together; 0: in tiles. `resets`: info to 0, first. `marks` may be null.
 template <class T>
 index_t persistent_entry_count(index_t n);
 template <class T>
@@ -47,27 +47,12 @@ struct LargeItems {
 template <class T>
 LaunchStep persistent_list_step(int multiprocessors, Items<T>& A, LargeItems<T>&, int*& info);
 
-// single/trsm_sweep.cuh: one strided matrix, any number of right-hand sides but meant for few; so many bytes of scratch
-// memory.
-template <class T>
-index_t sweep_message_bytes(index_t n, index_t columns, bool twice);
-template <class T>
-void launch_sweep(void* stream, int multiprocessors, Shape, Operand<T> A, Items<T> B, bool twice, const int* info,
-                  void* scratch);
-
-// single/trsm_inverted.cuh: the inverses of the diagonal blocks of triangles, and a solve with them. The edge of a
-// block is inverse_edge. One strided matrix.
+// single/trsm_inverted.cuh, trsm_sweep.cuh: the edge of the diagonal blocks that are inverted, and entries of an
+// inverted block, with a line for a mark.
 template <class T>
 inline constexpr index_t inverse_edge = sizeof(T) > 8 ? 32 : 64;
-/// Entries of an inverted block, with a line for a mark.
 template <class T>
-inline constexpr index_t inverse_block_size = inverse_edge<T> * (inverse_edge<T> + 1);
-inline constexpr index_t inverted_limit = 256;  // order of the triangle, so that strips of B fit in shared memory
-template <class T>
-void launch_invert_blocks(void* stream, Shape, Operand<T> A, T* inverses, const int* info);
-template <class T>
-void launch_inverted(void* stream, int multiprocessors, Shape, Operand<T> A, const Inverses<T>&, Items<T> B,
-                     const int* info);
+inline constexpr index_t inverse_block_size = inverse_edge<T>*(inverse_edge<T> + 1);
 
 // single/lu.cuh
 template <class T>

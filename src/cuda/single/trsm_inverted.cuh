@@ -3,6 +3,7 @@
 
 #include <cuda/device/pipeline.cuh>
 #include <cuda/single/inverted_diagonal.cuh>
+#include <cuda/engine/engine.hpp>
 #include <cuda/engine/launch.cuh>
 #include <cuda/single/single.hpp>
 #include <cuda/device/product.cuh>
@@ -29,11 +30,24 @@ __global__ void __launch_bounds__(invert_threads)
   if (threadIdx.x == 0) inverse[edge * edge] = T(refine ? 1 : 0);
 }
 template <class T>
-void launch_invert_blocks(void* stream, Shape shape, Operand<T> A, T* inverses, const int* info) {
+index_t CudaEngine::inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning& tuning) const {
+  constexpr index_t full_edge = cuda::inverse_edge<T>;
+  if (main_ != this || B.count != 1 || B.pointers || A.items.rows <= max(tuning.invert, full_edge))
+    return 0;  // as trsm_whole
+  return full_edge;
+}
+template <class T>
+index_t CudaEngine::inverses_size(const Operand<T>& A) const {
+  return ceil_div(A.items.rows, cuda::inverse_edge<T>) * inverse_block_size<T>;
+}
+template <class T>
+void CudaEngine::invert_blocks(Shape shape, Operand<T> A, T* inverses, const int* info) {
+  if (arena().planning()) return;
+  const Traced traced(*this, "invert_blocks", A.items.rows, cuda::inverse_edge<T>);
   using Block = DiagonalShape<T>;
   constexpr std::size_t bytes = 2 * Block::size * sizeof(T) + Block::edge * sizeof(Real<T>);
   const dim3 grid(unsigned(ceil_div(A.items.rows, index_t(Block::edge))));
-  launch(stream, invert_kernel<T>, grid, invert_threads, bytes, shape, A.items.item(0), inverses, info);
+  launch(stream_, invert_kernel<T>, grid, invert_threads, bytes, shape, A.items.item(0), inverses, info);
 }
 
 /// B := A^-1 B for strips of 8 N columns of B, each by one block that holds the strip in shared memory and streams the
@@ -57,11 +71,7 @@ struct InvertedSolve {
   Tile<T> B;  // (n, columns)
 
   TF_HD InvertedSolve(Shape shape_, Tile<const T> A_, bool conj_, const Inverses<T>& all, Tile<T> B_)
-      : shape(shape_),
-        A(A_),
-        conj(conj_),
-        inverses(all.data + all.first / edge * inverse_block_size<T>),
-        B(B_) {
+      : shape(shape_), A(A_), conj(conj_), inverses(all.data + all.first / edge * inverse_block_size<T>), B(B_) {
     const index_t line = row_major ? A.row_stride : A.col_stride;
     wide = lines_aligned(A.data, line);
   }
@@ -225,16 +235,17 @@ __global__ void __launch_bounds__(InvertedSolve<T, N, row_major>::threads)
     solver.solve(first, reinterpret_cast<T*>(raw));
 }
 template <class T>
-void launch_inverted(void* stream, int multiprocessors, Shape shape, Operand<T> A, const Inverses<T>& inverses,
-                     Items<T> B, const int* info) {
+void CudaEngine::trsm_inverted(Shape shape, Operand<T> A, const Inverses<T>& inverses, Items<T> B, const int* info) {
+  if (arena().planning()) return;
+  const Traced traced(*this, "trsm_inverted", B.rows, B.cols, B.rows);
   constexpr int narrow = sizeof(T) > 8 ? 2 : 1, broad = sizeof(T) > 8 ? 2 : 4;
   const bool row_major = A.items.is_flipped;
   const auto go = [&]<int N, bool is_row_major>() {
     using Solve = InvertedSolve<T, N, is_row_major>;
-    launch(stream, inverted_kernel<T, N, is_row_major>, grid_for(ceil_div(B.cols, Solve::strip)), Solve::threads,
+    launch(stream_, inverted_kernel<T, N, is_row_major>, grid_for(ceil_div(B.cols, Solve::strip)), Solve::threads,
            Solve::bytes(A.items.rows), Solve(shape, A.items.item(0), A.conj, inverses, B.item(0)), info);
   };
-  if (B.cols <= 8 * narrow * multiprocessors)  // narrow strips if they all run at once: a shorter critical path
+  if (B.cols <= 8 * narrow * multiprocessors_)  // narrow strips if they all run at once: a shorter critical path
     row_major ? go.template operator()<narrow, true>() : go.template operator()<narrow, false>();
   else
     row_major ? go.template operator()<broad, true>() : go.template operator()<broad, false>();
@@ -242,7 +253,10 @@ void launch_inverted(void* stream, int multiprocessors, Shape shape, Operand<T> 
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                         \
-  template void trifactor::cuda::launch_invert_blocks<T>(void*, Shape, Operand<T>, T*, const int*);              \
-  template void trifactor::cuda::launch_inverted<T>(void*, int, Shape, Operand<T>, const Inverses<T>&, Items<T>, \
-                                                    const int*);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                       \
+  template trifactor::index_t trifactor::cuda::CudaEngine::inverse_edge<T>(const Operand<T>&, const Items<T>&, \
+                                                                           const SolveTuning&) const;          \
+  template trifactor::index_t trifactor::cuda::CudaEngine::inverses_size<T>(const Operand<T>&) const;          \
+  template void trifactor::cuda::CudaEngine::invert_blocks<T>(Shape, Operand<T>, T*, const int*);              \
+  template void trifactor::cuda::CudaEngine::trsm_inverted<T>(Shape, Operand<T>, const Inverses<T>&, Items<T>, \
+                                                              const int*);

@@ -10,6 +10,8 @@
 
 #include <cuda/device/pipeline.cuh>
 #include <cuda/single/inverted_diagonal.cuh>
+#include <cuda/batched/batched.hpp>
+#include <cuda/engine/engine.hpp>
 #include <cuda/engine/launch.cuh>
 #include <cuda/single/single.hpp>
 #include <cuda/device/sentinels.cuh>
@@ -240,20 +242,26 @@ index_t sweep_message_bytes(index_t n, index_t columns, bool twice) {
   return sweep_groups(columns) * (entries * index_t(sizeof(T)) + index_t(sizeof(int)));
 }
 
+// Memory of the arena is for the main lane alone: both lanes take it from one arena, and what a lane gives back is
+// still in use on its stream.
 template <class T>
-void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
-                  void* scratch) {
-  const auto s = static_cast<cudaStream_t>(stream);
+bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
+                            const SolveTuning& tuning) {
+  if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.sweep_columns || A.items.rows <= trsm_kernel_limit)
+    return false;
   const Tile<const T> a = A.items.item(0);
   const Tile<T> b = B.item(0);
   const index_t groups = sweep_groups(b.cols), bytes = sweep_message_bytes<T>(a.rows, b.cols, twice);
-  T* messages = static_cast<T*>(scratch);
-  int* tickets = reinterpret_cast<int*>(static_cast<char*>(scratch) + bytes) - groups;
-  check(cudaMemsetAsync(scratch, 0xff, std::size_t(bytes), s), "cudaMemsetAsync");  // unsolved, and tickets from -1 on
+  const auto scratch = arena().take<char>(bytes);
+  if (arena().planning()) return true;
+  T* messages = reinterpret_cast<T*>(scratch.data());
+  int* tickets = reinterpret_cast<int*>(scratch.data() + bytes) - groups;
+  check(cudaMemsetAsync(scratch.data(), 0xff, std::size_t(bytes), static_cast<cudaStream_t>(stream_)),
+        "cudaMemsetAsync");  // unsolved, and tickets from -1 on
   const bool row_major = A.items.is_flipped;
   const index_t line = row_major ? a.row_stride : a.col_stride;
   const bool wide = lines_aligned(a.data, line);
-  const dim3 grid(unsigned(min(ceil_div(a.rows, inverse_edge<T>) * (twice ? 2 : 1), index_t(multiprocessors))),
+  const dim3 grid(unsigned(min(ceil_div(a.rows, cuda::inverse_edge<T>) * (twice ? 2 : 1), index_t(multiprocessors_))),
                   unsigned(groups));
   const auto go = [&]<int N>() {
     T* after = messages + groups * N * sweep_padded<T>(a.rows);
@@ -266,13 +274,14 @@ void launch_sweep(void* stream, int multiprocessors, Shape shape, Operand<T> A, 
     const auto by_rows = sweep.template operator()<true>();
     constexpr std::size_t shared =
         std::max(sizeof(typename Sweep<T, N, false>::Shared), sizeof(typename Sweep<T, N, true>::Shared));
-    launch(stream, sweep_kernel<T, N>, grid, invert_threads, shared, by_columns, by_rows, row_major, twice, info);
+    launch(stream_, sweep_kernel<T, N>, grid, invert_threads, shared, by_columns, by_rows, row_major, twice, info);
   };
   b.cols == 1 ? go.template operator()<1>() : go.template operator()<int(sweep_group)>();
+  return true;
 }
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                       \
-  template trifactor::index_t trifactor::cuda::sweep_message_bytes<T>(index_t, index_t, bool); \
-  template void trifactor::cuda::launch_sweep<T>(void*, int, Shape, Operand<T>, Items<T>, bool, const int*, void*);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                  \
+  template bool trifactor::cuda::CudaEngine::trsm_whole<T>(Shape, Operand<T>, Items<T>, bool, const int*, \
+                                                           const SolveTuning&);
