@@ -167,10 +167,10 @@ struct Sweep {
     const auto row_of = [](int e) { return e / N; };
     const auto right_side = [&](int e, index_t row) {
       if (!given) return B(row, column + e % N);
-      T v[1];
-      do v[0] = M::load(given + (group_messages - messages) + r0 * N + e);
-      while (!M::all_solved(v));  // long ago
-      return conj_if(given_conj, v[0]);
+      T v;
+      do v = M::load(given + (group_messages - messages) + r0 * N + e);
+      while (!M::is_solved(v));  // long ago
+      return conj_if(given_conj, v);
     };
     for_sums<parts>([](int, int k) { return k < parts; }, [&](int e, int k) { return s.sums[e * (parts + 1) + k]; },
                     [&](int e, T sum_of_parts) {
