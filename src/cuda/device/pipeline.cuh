@@ -10,14 +10,14 @@ __device__ inline unsigned shared_address(const void* p) { return unsigned(__cvt
 
 /// So many bytes, of which the first `inside` are copied and the others become zero. The second-level cache fetches 128
 /// bytes, or 64, if the neighbours are not wanted: half a percent to two where triangles of doubles are copied. 16
-/// bytes go past the first-level cache, unless they are to be `cached`.
-template <int bytes, int fetched = 128, bool cached = (bytes < 16)>
+/// bytes go past the first-level cache.
+template <int bytes, int fetched = 128>
 __device__ inline void copy_async(unsigned shared, const void* global, int inside = bytes) {
 #define TRIFACTOR_COPY(how) \
   asm volatile("cp.async." how " [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(bytes), "r"(inside) : "memory")
-  if constexpr (bytes == 16 && !cached && fetched == 64)
+  if constexpr (bytes == 16 && fetched == 64)
     TRIFACTOR_COPY("cg.shared.global.L2::64B");
-  else if constexpr (bytes == 16 && !cached)
+  else if constexpr (bytes == 16)
     TRIFACTOR_COPY("cg.shared.global");
   else if constexpr (fetched == 64)
     TRIFACTOR_COPY("ca.shared.global.L2::64B");
