@@ -27,7 +27,7 @@ add_custom_target(commit_header
 # for both of a kind.
 set(shortest_operations entries/entries entries/fronts single/lu batched/lu_shared batched/gemm)
 set(short_operations batched/lu_trailing batched/lu_registers batched/trsm)
-set(paired_operations batched/cholesky_solve single/trsm_inverted single/trsm_sweep)
+set(paired_operations single/lu_cluster batched/cholesky_solve single/trsm_inverted single/trsm_sweep)
 if(TRIFACTOR_HAS_CUDA)
   set(cuda_folder ${PROJECT_SOURCE_DIR}/src/cuda)
   file(GLOB kernel_headers RELATIVE ${cuda_folder} CONFIGURE_DEPENDS

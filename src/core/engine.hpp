@@ -110,8 +110,9 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // done.
   { e.lu_whole(A, pivots, info, lu_tuning) } -> std::same_as<bool>;
   // LU of a narrow window whose first row is pivots.first, of items whose info is not negative. A zero pivot at its
-  // column c sets info, if it is still 0, to pivots.first + c + 1.
-  e.lu_tile(A, pivots, info);
+  // column c sets info, if it is still 0, to pivots.first + c + 1. The interchanges are also made in so many columns to the
+  // left of the window: lu_tile(A, pivots, info, left); 0 for batches.
+  e.lu_tile(A, pivots, info, k);
   // The widest window of so many rows that lu_tile is good for.
   { e.lu_tile_limit(A) } -> std::same_as<index_t>;
   // X := op(A)^-1 X with P A = L U as one operation, if the engine has one: lu_solved_whole(op, LU, pivots, X, info, tuning).

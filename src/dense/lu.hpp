@@ -27,19 +27,21 @@ void lu_trailing_update(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const 
   e.gemm(plain(L.block(w, 0, m - w, w)), plain(A.block(0, 0, w, A.cols)), A.block(w, 0, m - w, A.cols), skip);   // A2 -= L2 A1
 }
 
-/// The panel, halved down to `leaf` columns.
+/// The panel, in parts down to `leaf` columns. The interchanges are also made in `left` columns to the left of it, which belong
+/// to the same panel.
 template <class T, EngineFor<T> E>
-void lu_panel(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, index_t leaf) {
-  const index_t m = A.rows, n = A.cols;
+void lu_panel(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, index_t leaf, index_t left = 0) {
+  constexpr index_t in_turn = 4;   // leaves: of these, one after the other is factored; more are halved, with deeper products
+  const index_t m = A.rows, n = A.cols, all = min(m, n);
+  const bool one = A.count == 1;
   leaf = min(leaf, e.lu_tile_limit(A));
-  if (min(m, n) <= leaf) return e.lu_tile(A, pivots, info);
-  const index_t k = halve(min(m, n), leaf);
-  auto left = A.block(0, 0, m, k), right = A.block(0, k, m, n - k);
-  lu_panel(e, left, pivots, info, skip, leaf);
-  auto A21 = A.block(k, 0, m - k, k), A22 = A.block(k, k, m - k, n - k);
-  lu_trailing_update(e, left, pivots, right, skip);                   // A12 := L11^-1 A12,  A22 -= L21 A12
-  lu_panel(e, A22, pivots.from(k), info, skip, leaf);
-  e.swap_rows(A21, pivots.from(k), min(m, n) - k, false, skip);
+  if (all <= leaf) return e.lu_tile(A, pivots, info, left);
+  const index_t k = one && all <= in_turn * leaf ? leaf : halve(all, leaf);
+  auto first = A.block(0, 0, m, k);
+  lu_panel(e, first, pivots, info, skip, leaf, left);
+  lu_trailing_update(e, first, pivots, A.block(0, k, m, n - k), skip);   // A12 := L11^-1 A12,  A22 -= L21 A12
+  lu_panel(e, A.block(k, k, m - k, n - k), pivots.from(k), info, skip, leaf, one ? left + k : 0);
+  if (!one) e.swap_rows(A.block(k, 0, m - k, k), pivots.from(k), all - k, false, skip);
 }
 
 /// info was reset. The next panel's columns are updated first; the panel hides behind the update of the others.
@@ -82,8 +84,13 @@ void lu(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
     auto impossible = e.arena().template take<int>(A.ragged() ? A.count : 0);
     if (A.ragged()) e.reset_info(A, false, impossible.data());
     set_path("blocked right");
-    NativePanel<E> panel(e);
-    lu_blocked(e, A, pivots_of(A, pivots.data), info.data, A.ragged() ? impossible.data() : nullptr, tuning, panel);
+    const auto factor_with = [&](auto&& panel) {
+      lu_blocked(e, A, pivots_of(A, pivots.data), info.data, A.ragged() ? impossible.data() : nullptr, tuning, panel);
+    };
+    if (tuning.look_ahead)
+      factor_with(NativePanel<E>(e));
+    else
+      factor_with(PanelInTurn<E>(e));
   };
   e.run_as_graph(in_steps, A, all_pivots(A, pivots), Array<int>{info, A.count}, tuning);
 }

@@ -82,7 +82,7 @@ class HostEngine {
   template <class T>
   bool lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning&);
   template <class T>
-  void lu_tile(Items<T> A, Pivots<int> pivots, int* info);
+  void lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left);
   template <class T>
   index_t lu_tile_limit(const Items<T>&) const {
     return std::numeric_limits<int>::max();

@@ -169,7 +169,7 @@ bool HostEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTun
 }
 
 template <class T>
-void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
+void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left) {
   if (arena_.planning()) return;
   const BlasCallers callers(threads_, min(A.rows, A.cols) > tile_order ? A.count : 0);
   const ThreadScope scope(blas_team(threads_, A.count, 2 * factor_work(A), worth_a_team_of_getrf), A.count > 1);
@@ -182,6 +182,7 @@ void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
     const int k = lu_item(a, pivots.item(b), pivots.first);
     if (k != 0 && info[b] == 0) info[b] = int(pivots.first) + k;
   }
+  swap_rows(A.block(0, -left, A.rows, left), Pivots<const int>(pivots), min(A.rows, A.cols), false, nullptr);
 }
 
 #define TRIFACTOR_INSTANTIATE(T)                                                                            \
@@ -189,7 +190,7 @@ void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
   template bool HostEngine::cholesky_solve_whole<T>(Items<T>, bool, Items<T>, int*, const CholeskyTuning&); \
   template void HostEngine::cholesky_tile<T>(Items<T>, int*, index_t);                                      \
   template bool HostEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&);                      \
-  template void HostEngine::lu_tile<T>(Items<T>, Pivots<int>, int*);
+  template void HostEngine::lu_tile<T>(Items<T>, Pivots<int>, int*, index_t);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 #undef TRIFACTOR_INSTANTIATE
 

@@ -1,4 +1,5 @@
-// Calls end although an endless kernel holds multiprocessors: 60, 120 and 130 of 132. Two that are free are enough.
+// Calls end although an endless kernel holds multiprocessors: 60, 120 and 130 of 132. Two that are free are enough, but for
+// LU of one matrix, whose clusters start whole: it ends once the others are released.
 #include <support/factored.hpp>
 #include <support/held.hpp>
 #include <support/ratios.hpp>
@@ -90,6 +91,26 @@ TYPED_TEST(Held, RaggedBatchIsFactored) {
   for (Uplo uplo : both_uplos)
     this->factor_batch({700, 33, 400, 128, 5, 512, 64, 300, 0, 90, 650, 1}, uplo,
                        [&](const DeviceBatch<TypeParam>& F, int* info) { cholesky(this->q, uplo, F.ragged(), info); });
+}
+
+TYPED_TEST(Held, LuEndsOnceMultiprocessorsAreReleased) {
+  for (index_t n : {200, 1000, 2500}) {   // a cluster of one block in double, of a few, and of more than two
+    SCOPED_TRACE(::testing::Message() << "n=" << n);
+    const auto A = random_matrix<TypeParam>(this->random, n, n);
+    DeviceMatrix<TypeParam> F(this->q, A);
+    DeviceArray<int> info(this->q, 1, garbage), pivots(this->q, n, garbage);
+    const auto run = [&] { lu(this->q, F.view(), pivots.data(), info.data()); };
+    this->warm_up([&] { F.upload(A); }, run);
+    F.upload(A);
+    this->q.sync();
+    {
+      const HeldMultiprocessors held(HeldMultiprocessors::available() - 2);
+      run();
+    }
+    this->q.sync();
+    EXPECT_EQ(info.download()[0], 0);
+    EXPECT_LT(lu_ratio(A, F.download(), pivots.download()), threshold);
+  }
 }
 
 TYPED_TEST(Held, OneRightHandSideIsSolvedFor) {

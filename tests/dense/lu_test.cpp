@@ -2,6 +2,7 @@
 #include <support/batches.hpp>
 #include <support/ratios.hpp>
 
+#include <algorithm>
 #include <numeric>
 
 namespace trifactor::test {
@@ -9,7 +10,8 @@ namespace {
 
 // Panels of 1, 3 and 8 columns, halved down to fewer.
 constexpr const char* forced_paths[] = {"whole=0 nb=1 leaf=1", "whole=0 nb=3 leaf=1", "whole=0 nb=3 leaf=3",
-                                        "whole=0 nb=8 leaf=1", "whole=0 nb=8 leaf=3", "whole=0 nb=8 leaf=8"};
+                                        "whole=0 nb=8 leaf=1", "whole=0 nb=8 leaf=3", "whole=0 nb=8 leaf=8",
+                                        "whole=0 nb=8 leaf=3 look_ahead=0"};
 
 template <class T>
 class Lu : public DeviceTest {
@@ -95,6 +97,49 @@ TYPED_TEST(Lu, FactorsWithWidePanels) {
       this->expect_right(A, result);
       EXPECT_EQ(result.path, "blocked right");
     }
+  }
+}
+
+// On CUDA the rows of a panel are those of one block, of few blocks, of 16, and of 16 with fewer columns at a time.
+TYPED_TEST(Lu, FactorsTallPanels) {
+  for (auto [m, n] : {std::pair<index_t, index_t>{223, 33}, {225, 32}, {449, 40}, {900, 65}, {1800, 31}, {4000, 9}, {7200, 20},
+                      {14400, 12}, {28800, 9}, {57400, 5}}) {
+    SCOPED_TRACE(::testing::Message() << m << " x " << n);
+    const auto A = random_matrix<TypeParam>(this->random, m, n, m % 2);
+    for (const char* tuning : {"whole=0 nb=32 leaf=32", "whole=0 nb=64 leaf=8"})
+      this->expect_right(A, this->factor(A, {.tuning = tuning}));
+  }
+}
+
+// Of rows that are equal, and stay so, LAPACK takes the upper one, wherever interchanges have moved them.
+TYPED_TEST(Lu, TakesTheUpperOfEqualRows) {
+  if (!on_cuda()) GTEST_SKIP() << "BLAS rounds rows of one product differently";
+  for (index_t twins : {30, 300, 1100}) {
+    const index_t m = 2 * twins, n = 20;
+    auto A = random_matrix<TypeParam>(this->random, m, n);
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = 0; i < twins; ++i) A(i + twins, j) = A(i, j);
+    const auto result = this->factor(A, {.tuning = "whole=0 nb=32 leaf=32"});
+    std::vector<index_t> row(m);   // which lies at a place
+    std::iota(row.begin(), row.end(), index_t(0));
+    std::vector<bool> used(m);
+    for (index_t k = 0; k < n; ++k) {
+      const index_t p = result.pivots[k] - 1, twin = (row[p] + twins) % m;
+      const index_t place = std::find(row.begin(), row.end(), twin) - row.begin();
+      if (!used[twin]) { EXPECT_LT(p, place) << "column " << k << " of " << m << " rows"; }
+      used[row[p]] = true;
+      std::swap(row[k], row[p]);
+    }
+  }
+}
+
+TYPED_TEST(Lu, ThousandsInTurnGiveTheSameBits) {
+  const auto A = random_matrix<TypeParam>(this->random, 1000, 70);
+  const auto first = this->factor(A);
+  for (int i = 0; i < (on_cuda() ? 2000 : 3); ++i) {
+    const auto again = factor_lu(this->q, A, {});
+    ASSERT_EQ(again.pivots, first.pivots) << "in turn " << i;
+    ASSERT_TRUE(same_bits(again.F, first.F)) << "in turn " << i;
   }
 }
 

@@ -77,10 +77,10 @@ struct LaneGroup {
       return x;
     }
   }
-  /// The lane of the group with the largest key, and among equals the one in the uppermost place; -1 where none of them
-  /// is a candidate.
+  /// The lane of the group with the largest key, and among equals the one in the uppermost place, as a mask of one bit;
+  /// 0 where none of them is a candidate.
   template <bool two_words>
-  __device__ static int best(bool candidate, PivotKey key, int place) {
+  __device__ static unsigned best_mask(bool candidate, PivotKey key, int place) {
     const unsigned group = mask(), self = 1u << threadIdx.x % 32;
     unsigned top = largest(candidate ? key.high : 0);
     unsigned tied = __ballot_sync(~0u, candidate && key.high == top) & group;
@@ -93,7 +93,12 @@ struct LaneGroup {
       top = largest(tied & self ? ~unsigned(place) : 0);
       tied = __ballot_sync(~0u, (tied & self) && ~unsigned(place) == top) & group;
     }
-    return __ffs(int(tied)) - 1;
+    return tied;
+  }
+  /// That lane, or -1.
+  template <bool two_words>
+  __device__ static int best(bool candidate, PivotKey key, int place) {
+    return __ffs(int(best_mask<two_words>(candidate, key, place))) - 1;
   }
 };
 

@@ -80,10 +80,13 @@ void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
 
 template <class T>
 bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
-  if (A.count == 1 || L.rows > trsm_batch_limit) return false;
+  if (L.rows > (A.count > 1 ? trsm_batch_limit : A.pointers ? 0 : lu_rows_limit)) return false;
   if (arena().planning() || A.cols == 0) return true;
   const Traced traced(*this, "lu_row_block", L.rows, A.cols, L.rows);
-  launch_trsm_batch(stream_, unit_lower, plain(L), A, pivots, info);
+  if (A.count == 1)
+    launch_lu_rows_of_one(stream_, L, pivots, A, info);
+  else
+    launch_trsm_batch(stream_, unit_lower, plain(L), A, pivots, info);
   return true;
 }
 

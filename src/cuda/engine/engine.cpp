@@ -116,17 +116,24 @@ bool CudaEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTun
   return true;
 }
 template <class T>
-void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info) {
+void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left) {
   if (arena().planning()) return;
-  const Traced traced(*this, "lu_tile", A.rows, A.cols);
-  if (A.cols <= lu_columns<T>(A.rows))
-    launch_lu_rows(stream_, A, pivots, info, false);
-  else
-    launch_lu(stream_, A, pivots, info);
+  const bool by_cluster = one_strided(A) && A.cols <= lu_panel_width<T>(A.rows);
+  {
+    const Traced traced(*this, "lu_tile", A.rows, A.cols);
+    if (by_cluster)
+      launch_lu_panel(stream_, A, left, pivots, info);
+    else if (A.cols <= lu_columns<T>(A.rows))
+      launch_lu_rows(stream_, A, pivots, info, false);
+    else
+      launch_lu(stream_, A, pivots, info);
+  }
+  if (!by_cluster) swap_rows(A.block(0, -left, A.rows, left), Pivots<const int>(pivots), min(A.rows, A.cols), false, nullptr);
 }
 template <class T>
 index_t CudaEngine::lu_tile_limit(const Items<T>& A) const {
-  const index_t in_registers = lu_columns<T>(A.rows);
+  const index_t of_cluster = one_strided(A) ? lu_panel_width<T>(A.rows) : 0;
+  const index_t in_registers = of_cluster > 0 ? of_cluster : lu_columns<T>(A.rows);
   return in_registers > 0 ? in_registers : std::numeric_limits<int>::max();
 }
 template <class T>
@@ -134,6 +141,11 @@ void CudaEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool
   constexpr index_t one_by_one = 128;  // a panel's exchanges; those of a whole matrix become a permutation first
   constexpr index_t max_entries = index_t(1) << 22;  // that are permuted at once
   if (A.cols == 0 || n == 0 || A.count == 0) return;
+  if (one_strided(A) && !A.is_flipped && !backward && (pivots.first != 0 || n != A.rows || n <= one_by_one)) {
+    if (arena().planning()) return;
+    const Traced traced(*this, "swap_rows", A.rows, A.cols, n);
+    return launch_exchange_rows(stream_, A, pivots, n, info);
+  }
   if (n <= one_by_one || n != A.rows || pivots.first != 0 || main_ != this || !one_strided(A)) {
     if (!arena().planning()) launch_swap_rows(stream_, A, pivots, n, backward, info);
     return;
@@ -159,7 +171,7 @@ void CudaEngine::row_permutation(const int* pivots, index_t k, int* p, index_t r
   template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                            \
   template index_t CudaEngine::tile_limit<T>(const Items<T>&) const;                              \
   template bool CudaEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&);            \
-  template void CudaEngine::lu_tile<T>(Items<T>, Pivots<int>, int*);                              \
+  template void CudaEngine::lu_tile<T>(Items<T>, Pivots<int>, int*, index_t);                     \
   template index_t CudaEngine::lu_tile_limit<T>(const Items<T>&) const;                           \
   template void CudaEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*); \
   template void CudaEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);

@@ -87,6 +87,42 @@ void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, Sha
   check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "kernel launch");
 }
 
+/// How many blocks a cluster of this kernel may have on the current device; 0: there are no clusters. Asked once by each
+/// thread that launches it.
+inline int largest_cluster(const void* kernel, unsigned threads, std::size_t bytes) {
+  struct Known {
+    const void* kernel;
+    int device, blocks;
+  };
+  thread_local std::vector<Known> all_known;
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  for (const Known& k : all_known)
+    if (k.kernel == kernel && k.device == device) return k.blocks;
+  Known k{kernel, device, 0};
+  if (granted(kernel).overlaps) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16 blocks");
+    cudaLaunchConfig_t config{};
+    config.gridDim = 16, config.blockDim = threads, config.dynamicSmemBytes = bytes;
+    check(cudaOccupancyMaxPotentialClusterSize(&k.blocks, kernel, &config), "cudaOccupancyMaxPotentialClusterSize");
+  }
+  all_known.push_back(k);
+  return k.blocks;
+}
+
+/// A launch of one cluster, of at most largest_cluster blocks.
+template <class... P, class... A>
+void launch_cluster(void* stream, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t bytes,
+                    A... arguments) {
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = blocks, cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks, config.blockDim = threads, config.dynamicSmemBytes = bytes;
+  config.stream = static_cast<cudaStream_t>(stream), config.attrs = &cluster, config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "launch of a cluster");
+}
+
 /// What the next launch reads without waiting must be in memory before.
 __device__ inline void let_next_start() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -54,9 +54,24 @@ inline constexpr index_t inverse_edge = sizeof(T) > 8 ? 32 : 64;
 template <class T>
 inline constexpr index_t inverse_block_size = inverse_edge<T>*(inverse_edge<T> + 1);
 
+// single/lu_cluster.cuh: a narrow panel of one strided matrix, by one cluster of blocks. lu_panel_width is the most columns
+// that one with so many rows may have; 0: it is too tall, or the device has no clusters. The interchanges are made in
+// `left` columns to the left of A too.
+template <class T>
+index_t lu_panel_width(index_t rows);
+template <class T>
+void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info);
+
 // single/lu.cuh
 template <class T>
 void launch_lu(void* stream, Items<T> A, Pivots<int> pivots, int* info);
+// The next n interchanges of one strided matrix that is not flipped; row 0 of A is row pivots.first.
+template <class T>
+void launch_exchange_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_t n, const int* info);
+// The same for the panel of which L is the triangle, and A's first rows := L^-1 times them. Up to so many columns of L.
+inline constexpr index_t lu_rows_limit = 32;
+template <class T>
+void launch_lu_rows_of_one(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
 // A := P A or P^T A with the permutation p, through Y, which is as large as A. Two launches.
 template <class T>
 void launch_permute_rows(void* stream, Items<T> A, const int* p, bool backward, T* Y, const int* info);

@@ -1,0 +1,61 @@
+// Blocks of a cluster: barriers, and messages to each other's shared memory. Compute capability 9.0 and above.
+#pragma once
+
+#include <cuda/device/pipeline.cuh>
+
+namespace trifactor::cuda {
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define TRIFACTOR_HAS_CLUSTERS 1
+#else
+#define TRIFACTOR_HAS_CLUSTERS 0
+#endif
+
+#if TRIFACTOR_HAS_CLUSTERS
+__device__ inline int cluster_rank() {
+  int rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+/// Waits for all threads of the cluster; what they wrote before, in shared or global memory, can be read after.
+__device__ inline void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+/// The address of another block's twin of a place in this block's shared memory.
+__device__ inline unsigned shared_address_of(unsigned address, int block) {
+  unsigned there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
+  return there;
+}
+/// An entry of another block's shared memory.
+template <class T>
+__device__ T load_shared_of(unsigned address) {
+  T x;
+  if constexpr (sizeof(T) == 4) {
+    unsigned v;
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
+    memcpy(&x, &v, 4);
+  } else if constexpr (sizeof(T) == 8) {
+    unsigned long long v;
+    asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(v) : "r"(address) : "memory");
+    memcpy(&x, &v, 8);
+  } else {
+    unsigned long long v[2];
+    asm volatile("ld.shared::cluster.v2.u64 {%0, %1}, [%2];" : "=l"(v[0]), "=l"(v[1]) : "r"(address) : "memory");
+    memcpy(&x, v, 16);
+  }
+  return x;
+}
+/// Sends 16 bytes to another block's shared memory. Its barrier there counts the bytes.
+__device__ inline void send_async(unsigned address, const ulonglong2& x, unsigned barrier) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(address),
+               "l"(x.x), "l"(x.y), "r"(barrier)
+               : "memory");
+}
+/// Arrives at a barrier of this block, whose phase also ends only when so many bytes were sent to it.
+__device__ inline void barrier_arrive_expecting(unsigned barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+#endif
+
+}  // namespace trifactor::cuda
