@@ -40,7 +40,6 @@ struct LuTuning {
   index_t whole = 0;          // up to this min(m, n) an item is one engine operation, if it has one for its shape
   index_t nb = 128;           // width of a panel
   index_t leaf = 16;          // a panel is cut into parts of at most this width
-  index_t look_ahead = 1;     // 1: the next panel is factored on the side lane, while the main lane updates the rest; 0: before
 
   bool operator==(const LuTuning&) const = default;
 };

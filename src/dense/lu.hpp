@@ -84,13 +84,8 @@ void lu(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
     auto impossible = e.arena().template take<int>(A.ragged() ? A.count : 0);
     if (A.ragged()) e.reset_info(A, false, impossible.data());
     set_path("blocked right");
-    const auto factor_with = [&](auto&& panel) {
-      lu_blocked(e, A, pivots_of(A, pivots.data), info.data, A.ragged() ? impossible.data() : nullptr, tuning, panel);
-    };
-    if (tuning.look_ahead)
-      factor_with(NativePanel<E>(e));
-    else
-      factor_with(PanelInTurn<E>(e));
+    NativePanel<E> panel(e);
+    lu_blocked(e, A, pivots_of(A, pivots.data), info.data, A.ragged() ? impossible.data() : nullptr, tuning, panel);
   };
   e.run_as_graph(in_steps, A, all_pivots(A, pivots), Array<int>{info, A.count}, tuning);
 }

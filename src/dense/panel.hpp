@@ -45,24 +45,6 @@ class NativePanel {
   bool open_ = false;
 };
 
-/// The panel runs on the engine itself, before the update.
-template <class E>
-class PanelInTurn {
- public:
-  explicit PanelInTurn(E& e) : e_(e) {}
-  static index_t leaf(index_t wanted) { return wanted; }
-
-  template <class T, class F>
-  void begin(Items<T> window, Pivots<int> pivots, int* info, index_t first, F& factor) {
-    factor(e_, window, pivots, info, first);
-  }
-  template <class T, class F>
-  void end(Items<T>, Pivots<int>, int*, index_t, F&) {}
-
- private:
-  E& e_;
-};
-
 /// The panel is copied to the host and factored there while the device updates. One matrix only; blocks the caller.
 template <class E, class H, class T>
 class HybridPanel {

@@ -55,7 +55,6 @@ constexpr Field lu_fields[] = {
     number<&LuTuning::whole>("whole", 0, order),
     number<&LuTuning::nb>("nb", 1, order),
     number<&LuTuning::leaf>("leaf", 1, order),
-    number<&LuTuning::look_ahead>("look_ahead", 0, 1),
 };
 constexpr Field solve_fields[] = {
     number<&SolveTuning::sweep_columns>("sweep_columns", 0, order),

@@ -10,8 +10,7 @@ namespace {
 
 // Panels of 1, 3 and 8 columns, halved down to fewer.
 constexpr const char* forced_paths[] = {"whole=0 nb=1 leaf=1", "whole=0 nb=3 leaf=1", "whole=0 nb=3 leaf=3",
-                                        "whole=0 nb=8 leaf=1", "whole=0 nb=8 leaf=3", "whole=0 nb=8 leaf=8",
-                                        "whole=0 nb=8 leaf=3 look_ahead=0"};
+                                        "whole=0 nb=8 leaf=1", "whole=0 nb=8 leaf=3", "whole=0 nb=8 leaf=8"};
 
 template <class T>
 class Lu : public DeviceTest {
