@@ -24,7 +24,7 @@ struct SolveOptions {
 void solve(const SolveOptions&);
 
 struct TraceOptions {
-  std::string op, scalar = default_scalar(), uplo = "lower", mode = "auto", tuning, device, file = "trace.json";
+  std::string op, scalar = default_scalar(), uplo, mode = "auto", tuning, device, file = "trace.json";
   trifactor::index_t n = 8192;
   std::uint64_t seed = 1;
   bool json = false;

@@ -66,14 +66,13 @@ void add_solve(CLI::App& app, SolveOptions& o) {
 void add_trace(CLI::App& app, TraceOptions& o) {
   CLI::App* const command =
       app.add_subcommand("trace", "write the timeline of one factorization, to be opened at ui.perfetto.dev");
-  command->add_option("op", o.op, "cholesky")->required()->check(CLI::IsMember({"cholesky"}));
+  command->add_option("op", o.op, "cholesky or lu")->required()->check(CLI::IsMember({"cholesky", "lu"}));
   command->add_option("--n", o.n, "the order")
       ->check(CLI::Range(trifactor::index_t(1), trifactor::index_t(std::numeric_limits<int>::max())))
       ->capture_default_str();
   command->add_option("--scalar", o.scalar, "of f32,f64,c32,c64")->capture_default_str();
-  command->add_option("--uplo", o.uplo, "the triangle")
-      ->check(CLI::IsMember({"lower", "upper"}))
-      ->capture_default_str();
+  command->add_option("--uplo", o.uplo, "the triangle, of cholesky: lower or upper [lower]")
+      ->check(CLI::IsMember({"lower", "upper"}));
   command->add_option("--mode", o.mode, "where panels are factored")
       ->check(CLI::IsMember({"auto", "native", "hybrid"}))
       ->capture_default_str();

@@ -99,7 +99,7 @@ ordered_json timeline(const TraceOptions& o, const std::string& machine, const s
            {{"op", o.op},
             {"n", o.n},
             {"scalar", o.scalar},
-            {"uplo", o.uplo},
+            {"uplo", o.uplo.empty() ? ordered_json() : ordered_json(o.uplo)},
             {"device", o.device},
             {"mode", o.mode},
             {"tuning", o.tuning},
@@ -162,44 +162,49 @@ void summarize(const TraceOptions& o, const std::string& machine, const std::vec
 }
 
 template <Scalar T>
-std::vector<Operation> record_cholesky(const TraceOptions& o, Queue& q) {
+std::vector<Operation> record(const TraceOptions& o, Queue& q) {
   Queue host = Queue::host();
   const index_t n = o.n;
   require_memory("this trace", 2.1 * double(n) * double(n) * sizeof(T));
-  Matrix<T> A(n, n), L(q, n, n);
-  timed_step("generating", [&] { fill_positive_definite(A.view(), o.seed); });
-  Buffer<int> info(q, 1);
-  const auto uplo = o.uplo == "lower" ? trifactor::Uplo::Lower : trifactor::Uplo::Upper;
-  const trifactor::CholeskyOptions options{.mode = o.mode == "native"   ? trifactor::Mode::Native
-                                                   : o.mode == "hybrid" ? trifactor::Mode::Hybrid
-                                                                        : trifactor::Mode::Auto,
-                                           .tuning = o.tuning};
+  const bool general = o.op == "lu";
+  Matrix<T> A(n, n), F(q, n, n);
+  timed_step("generating", [&] { general ? fill_random(A.view(), o.seed) : fill_positive_definite(A.view(), o.seed); });
+  Buffer<int> info(q, 1), pivots(q, general ? n : 0);
+  const auto mode = o.mode == "native"   ? trifactor::Mode::Native
+                    : o.mode == "hybrid" ? trifactor::Mode::Hybrid
+                                         : trifactor::Mode::Auto;
+  const auto uplo = o.uplo == "upper" ? trifactor::Uplo::Upper : trifactor::Uplo::Lower;
   const auto factor = [&] {
     const Step step("factoring");
-    trifactor::copy(host, A, q, L);
+    trifactor::copy(host, A, q, F);
     trifactor::inspect::Recording recording(q);
-    trifactor::cholesky(q, uplo, L, info, options);
+    if (general)
+      trifactor::lu(q, F, pivots, info, {.mode = mode, .tuning = o.tuning});
+    else
+      trifactor::cholesky(q, uplo, F, info, {.mode = mode, .tuning = o.tuning});
     return recording.finish();
   };
   factor();  // libraries load their kernels at the first call
   const auto operations = factor();
   if (const int failed = info.to_host()[0]; failed != 0)
-    throw MatrixError(fmt::format("cholesky failed with info = {}", failed));
+    throw MatrixError(fmt::format("{} failed with info = {}", o.op, failed));
   return operations;
 }
 
 }  // namespace
 
 void trace(TraceOptions o) {
+  if (o.op == "lu" && !o.uplo.empty()) throw InputError("--uplo is of cholesky: lu factors a general matrix");
   check_file_use({}, {o.file});
   require_device(o.device);
+  if (o.op == "cholesky" && o.uplo.empty()) o.uplo = "lower";
   if (o.device.empty()) o.device = trifactor::why_no_cuda().empty() ? "cuda" : "host";
   Queue q = o.device == "cuda" ? Queue::cuda() : Queue::host();
   std::string machine = "unknown";
   for (const auto& device : trifactor::devices())
     if (device.number == q.device()) machine = device.name;
   const auto operations =
-      with_scalar(o.scalar, [&]<class T>(std::type_identity<T>) { return record_cholesky<T>(o, q); });
+      with_scalar(o.scalar, [&]<class T>(std::type_identity<T>) { return record<T>(o, q); });
   write_timeline(o.file, timeline(o, machine, operations));
   summarize(o, machine, operations);
 }

@@ -58,7 +58,8 @@ void for_item_columns(int threads, const Items<T>& A, const int* info, F f) {
 
 template <class T>
 void HostEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
-  if (arena_.planning()) return;
+  if (arena_.planning() || A.cols == 0 || n == 0) return;
+  const Traced traced(*this, "swap_rows", A.rows, A.cols, n);
   for_item_columns(threads_, A, info, [&](index_t b, auto for_each_column) {
     const auto a = A.item(b);
     const int* partner = pivots.item(b);

@@ -16,9 +16,9 @@ class TraceTest(ProgramTest):
         self.scalars = program.info()["scalars"]
         self.scalar = "f64" if "f64" in self.scalars else self.scalars[0]
 
-    def trace(self, *arguments, device="host"):
+    def trace(self, *arguments, device="host", op="cholesky"):
         """The summary, the names of the tracks, and each track's events."""
-        (summary,) = self.succeed_json("trace", "cholesky", "--device", device, "--scalar", self.scalar, "-o", "t.json",
+        (summary,) = self.succeed_json("trace", op, "--device", device, "--scalar", self.scalar, "-o", "t.json",
                                        *arguments)
         content = json.loads(self.read("t.json"))
         names = {e["tid"]: e["args"]["name"] for e in content["traceEvents"] if e["name"] == "thread_name"}
@@ -62,6 +62,13 @@ class Host(TraceTest):
             _, tracks = self.trace("--n", "50", "--uplo", uplo)
             self.assertEqual([e["name"] for e in tracks["CPU"]], ["cholesky_tile"])
 
+    def test_lu_in_parts(self):
+        summary, tracks = self.trace("--n", "100", "--tuning", "whole=0 nb=32 leaf=16", op="lu")
+        self.assertEqual(summary["op"], "lu")
+        events = tracks["CPU"]
+        self.assertEqual({e["name"] for e in events}, {"lu_tile", "swap_rows", "trsm", "gemm"})
+        self.assertEqual(sum(e["name"] == "lu_tile" for e in events), 7)    # 32 = 16 + 16, three times, and 4
+
     def test_every_scalar(self):
         for scalar in self.scalars:
             self.succeed("trace", "cholesky", "--device", "host", "--n", "70", "--scalar", scalar, *BLOCKED)
@@ -77,7 +84,7 @@ class Host(TraceTest):
 class Usage(TraceTest):
     def test_bad_usage_is_status_2(self):
         for message, arguments in [
-            ("op", []), ("lu", ["lu"]), ("--n", ["cholesky", "--n", "0"]), ("x", ["cholesky", "--n", "x"]),
+            ("op", []), ("qr", ["qr"]), ("--uplo", ["lu", "--n", "9", "--device", "host", "--uplo", "lower"]), ("--n", ["cholesky", "--n", "0"]), ("x", ["cholesky", "--n", "x"]),
             ("f16", ["cholesky", "--n", "9", "--scalar", "f16"]), ("--uplo", ["cholesky", "--uplo", "both"]),
             ("tpu", ["cholesky", "--device", "tpu"]), ("--mode", ["cholesky", "--mode", "fast"]),
             ("rubbish", ["cholesky", "--n", "9", "--device", "host", "--tuning", "rubbish=1"]),
@@ -104,6 +111,15 @@ class Cuda(TraceTest):
             side = summary["lanes"][1]
             self.assertGreater(side["overlap_seconds"], 0)
             self.assertLessEqual(side["overlap_seconds"], side["busy_seconds"] * 1.000001)
+
+    def test_panels_of_lu_are_on_the_side_lane(self):
+        if not program.has_gpu():
+            self.skipTest("no GPU")
+        summary, tracks = self.trace("--n", "2000", "--tuning", "nb=128 leaf=32", device="cuda", op="lu")
+        self.assertEqual(list(tracks), ["main lane", "side lane"])
+        self.assertIn("lu_tile", {e["name"] for e in tracks["side lane"]})
+        self.assertNotIn("lu_tile", {e["name"] for e in tracks["main lane"]})
+        self.assertGreater(summary["lanes"][1]["overlap_seconds"], 0)
 
     def test_blocks_of_the_persistent_kernel_have_tracks(self):
         if not program.has_gpu():
