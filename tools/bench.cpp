@@ -77,6 +77,7 @@ using Pieces = std::vector<std::function<void()>>;
 
 RowPrinter::Columns table_of(const BenchOptions& o) {
   using Columns = RowPrinter::Columns;
+  if (o.op == "panel") return Columns::Panel;
   if (o.op == "solve") return Columns::Solve;
   if (o.op == "update") return Columns::Update;
   if (o.op == "tile") return Columns::Tile;
@@ -123,7 +124,9 @@ void add_pieces(Bench& bench, const std::vector<SparseSource>& sources, std::str
     if (o.op == "tile")
       for (const index_t leaf : leaves(o, n)) add([=, &bench] { bench_tiles<T>(bench, n, leaf, take); });
     if (o.op == "value") add([=, &bench] { take(values->emplace_back(bench_value<T>(bench, n))); });
-    if (o.op == "lu") add([=, &bench] { take(bench_lu<T>(bench, n)); });
+    if (o.op == "lu") add([=, &bench] { take(bench_lu<T>(bench, n, n)); });
+    if (o.op == "panel")
+      for (const index_t m : o.m) add([=, &bench] { take(bench_lu<T>(bench, m, n)); });
     if (o.op == "inverse") add([=, &bench] { take(bench_inverse<T>(bench, n)); });
     if (o.op == "batch") add_batch_pieces<T>(bench, tuning, n, take, pieces);
     if (o.op == "solve")

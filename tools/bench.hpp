@@ -22,8 +22,8 @@ using trifactor::Buffer;
 using trifactor::Contender;
 
 struct BenchOptions {
-  std::string op;  // cholesky, lu, solve, inverse, batch, value, update, tile or sparse
-  std::vector<index_t> n, nrhs = {1}, nb, leaf, ib;
+  std::string op;  // cholesky, lu, panel, solve, inverse, batch, value, update, tile or sparse
+  std::vector<index_t> n, m, nrhs = {1}, nb, leaf, ib;  // m: rows of panels
   std::vector<std::string> scalars;
   std::string method = "cholesky";  // of a solve, an inverse or a batch
   std::string uplo = "lower", mode = "auto", tuning;
@@ -79,7 +79,7 @@ const BatchPreset& batch_preset(const std::string& name);
 template <Scalar T>
 std::vector<Row> bench_cholesky(Bench&, index_t n);
 template <Scalar T>
-Row bench_lu(Bench&, index_t n);
+Row bench_lu(Bench&, index_t m, index_t n);
 template <Scalar T>
 Row bench_solve(Bench&, index_t n, index_t nrhs);
 template <Scalar T>

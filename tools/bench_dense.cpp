@@ -1,6 +1,7 @@
 // Rows for one matrix: LU, and solves with and inverses from either factor.
 #include "bench.hpp"
 #include "flops.hpp"
+#include "memory.hpp"
 #include "random_matrix.hpp"
 #include "residual.hpp"
 #include "scalars.hpp"
@@ -28,25 +29,27 @@ struct Sides {
 }  // namespace
 
 template <Scalar T>
-Row bench_lu(Bench& bench, index_t n) {
+Row bench_lu(Bench& bench, index_t m, index_t n) {
   const BenchOptions& o = bench.options;
   Queue& q = bench.queue;
   const trifactor::LuOptions options{.mode = o.panels(), .tuning = o.tuning};
-  require_copies<T>(3.1, n);
-  Matrix<T> A(n, n);
+  require_memory("this row", 3.1 * double(m) * double(n) * sizeof(T));
+  Matrix<T> A(m, n);
   fill_random(A.view(), o.seed);
   const auto peer = make_peer<T>(bench);
-  Sides<T> sides(bench, peer.get(), A.data(), n * n);
+  Sides<T> sides(bench, peer.get(), A.data(), m * n);
   Turn<T> ours(sides.ours), peers(sides.peers());
+  const auto view = [&](Turn<T>& turn) { return MatrixView<T>{turn.data(), m, n, m}; };
   Buffer<int> info(q, 1), pivots(q, n);
-  q.reserve(trifactor::lu_scratch(q, square(ours.data(), n), options));
+  q.reserve(trifactor::lu_scratch(q, view(ours), options));
 
   const auto restore = [&] { ours.restore(); };
-  const auto factor = [&] { trifactor::lu(q, square(ours.data(), n), pivots.data(), info.data(), options); };
+  const auto factor = [&] { trifactor::lu(q, view(ours), pivots.data(), info.data(), options); };
   Contender theirs;
-  if (peer) theirs = {[&, call = peer->lu(n)] { call(square(peers.data(), n)); }, [&] { peers.restore(); }, &peer->queue()};
+  if (peer) theirs = {[&, call = peer->lu(m, n)] { call(view(peers)); }, [&] { peers.restore(); }, &peer->queue()};
   Row row = start_row(bench, scalar_name<T>, n);
-  row.flops = lu_flops<T>(double(n));
+  if (o.op == "panel") row.m = m;
+  row.flops = lu_flops<T>(double(m), double(n));
   row.columns = double(n);
   if (peer) row.peer = peer->name();
   measure_row(o, row, {factor, restore, &q}, theirs);
@@ -54,9 +57,9 @@ Row bench_lu(Bench& bench, index_t n) {
 
   restore(), factor();
   require_success("lu", info);
-  const OnHost<T> LU(q, bench.host, ours.data(), n * n);
+  const OnHost<T> LU(q, bench.host, ours.data(), m * n);
   const OnHost<int> exchanged(q, bench.host, pivots.data(), n);
-  row.residual = lu_ratio<T>(A.view(), {LU.data(), n, n, n}, {exchanged.data(), std::size_t(n)});
+  row.residual = lu_ratio<T>(A.view(), {LU.data(), m, n, m}, {exchanged.data(), std::size_t(n)});
   return row;
 }
 
@@ -90,7 +93,7 @@ Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
   q.sync();
   require_success(o.method, info);
   if (peer) {
-    (by_cholesky ? peer->cholesky(uplo, n) : peer->lu(n))(peers_factor);
+    (by_cholesky ? peer->cholesky(uplo, n) : peer->lu(n, n))(peers_factor);
     peer->check();
   }
 
@@ -187,7 +190,7 @@ Row bench_inverse(Bench& bench, index_t n) {
 }
 
 #define TRIFACTOR_BENCH_DENSE(T)                   \
-  template Row bench_lu<T>(Bench&, index_t);       \
+  template Row bench_lu<T>(Bench&, index_t, index_t); \
   template Row bench_inverse<T>(Bench&, index_t);  \
   template Row bench_solve<T>(Bench&, index_t, index_t);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_BENCH_DENSE)

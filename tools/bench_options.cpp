@@ -77,7 +77,7 @@ CLI::Validator one_of(const Words& words) {
 /// The options as they were typed, before the defaults that depend on the machine and on each other.
 struct Typed {
   BenchOptions options;
-  std::string n, nrhs, nb, leaf, ib, looking, forms, scalars, kind, sizes, matrices, preset;
+  std::string n, m, nrhs, nb, leaf, ib, looking, forms, scalars, kind, sizes, matrices, preset;
   bool has_count = false;
   std::int64_t seed = -1;
 };
@@ -85,10 +85,13 @@ struct Typed {
 /// Parts of a Cholesky factorization.
 bool is_part(const std::string& op) { return op == "update" || op == "tile"; }
 
+constexpr const char* default_rows = "1024,2048,4096,8192,16384";  // of panels
+
 std::string default_sizes(const std::string& op, const std::string& device) {
   if (op == "batch") return "8,16,32,64,128";
   if (op == "solve") return "1024,4096";
   if (op == "tile") return "128,256,512,1024";
+  if (op == "panel") return "256";
   if (op == "update") return device == "cuda" ? "10240" : "2048";
   if (op == "value") return "64,128,256,512,1024,2048,4096";
   if (op == "cholesky" && device == "cuda") return "512,1024,2048,4096,5001,10001";  // with odd leading dimensions
@@ -140,6 +143,10 @@ BenchOptions complete(Typed typed) {
   if (o.device.empty()) o.device = trifactor::why_no_cuda().empty() ? "cuda" : "host";
   if (o.op == "sparse") complete_sparse(o, typed.matrices);
   o.n = parse_sizes("--n", typed.n.empty() ? default_sizes(o.op, o.device) : typed.n);
+  o.m = parse_sizes("--m", typed.m.empty() ? default_rows : typed.m);
+  const index_t least = *std::min_element(o.m.begin(), o.m.end()), widest = *std::max_element(o.n.begin(), o.n.end());
+  if (o.op == "panel" && least < widest)
+    throw InputError(fmt::format("--m: {} must be at least as much as --n, which is {}", least, widest));
   if (!typed.nrhs.empty()) o.nrhs = parse_sizes("--rhs", typed.nrhs);
   if (o.op == "sparse" && o.nrhs.size() > 1)
     throw InputError(fmt::format("--rhs: bench sparse takes one number of right-hand sides, not {}", typed.nrhs));
@@ -196,6 +203,7 @@ class BenchCommand {
                fmt::format("sizes: 512,1024 or first:last:step [{}{}]", here,
                            here == there ? "" : fmt::format(" on host, {} on cuda", there)));
   }
+  BenchCommand& m() { return add("--m", typed_.m, fmt::format("rows, as --n [{}]", default_rows)); }
   BenchCommand& pad() {
     command_->add_option("--pad", options_.pad, "the leading dimension is n and so much more")
         ->check(CLI::Range(0, 4096))
@@ -337,6 +345,7 @@ void add_bench(CLI::App& app) {
       .energy()
       .shared();
   operation("lu", "LU of one matrix").n().mode().against().tuning().energy().shared();
+  operation("panel", "LU of tall matrices").m().n().against().tuning().energy().shared();
   operation("solve", "solves with one factor")
       .n()
       .rhs("numbers of right-hand sides, as --n [1]")

@@ -216,13 +216,13 @@ class CusolverPeer final : public Peer<T> {
     };
   }
 
-  OnMatrix lu(index_t n) override {
+  OnMatrix lu(index_t m, index_t n) override {
     std::size_t device_bytes = 0, host_bytes = 0;
-    require(CUSOLVER(cusolverDnXgetrf_bufferSize)(handle_, parameters_, n, n, type, nullptr, n, type, &device_bytes,
+    require(CUSOLVER(cusolverDnXgetrf_bufferSize)(handle_, parameters_, m, n, type, nullptr, m, type, &device_bytes,
                                                   &host_bytes),
             "Xgetrf_bufferSize");
     make_workspace(device_bytes, host_bytes);
-    pivots_ = Buffer<std::int64_t>(queue_, n);
+    pivots_ = Buffer<std::int64_t>(queue_, std::min(m, n));
     return [this](MatrixView<T> A) {
       require(CUSOLVER(cusolverDnXgetrf)(handle_, parameters_, A.rows, A.cols, type, A.data, A.ld, pivots_.data(), type,
                                          on_device_.data(), std::size_t(on_device_.size()), on_host_.data(),

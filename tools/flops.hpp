@@ -19,6 +19,11 @@ template <trifactor::Scalar T>
 double lu_flops(double n) {
   return flops<T>(n * n * n / 3 + 2 * n / 3, n * n * n / 3 - n * n / 2 + n / 6);
 }
+/// Of m rows, m >= n: each of those below n takes n^2 / 2 of either kind.
+template <trifactor::Scalar T>
+double lu_flops(double m, double n) {
+  return lu_flops<T>(n) + (m - n) * flops<T>(n * (n + 1) / 2, n * (n - 1) / 2);
+}
 
 /// With either factorization.
 template <trifactor::Scalar T>

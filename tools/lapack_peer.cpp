@@ -23,13 +23,13 @@ inline int potrf(char uplo, int n, double* A, int ld) { return LAPACKE_dpotrf_wo
 inline int potrf(char uplo, int n, std::complex<float>* A, int ld) { return LAPACKE_cpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
 inline int potrf(char uplo, int n, std::complex<double>* A, int ld) { return LAPACKE_zpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
 
-inline int getrf(int n, float* A, int* pivots) { return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots); }
-inline int getrf(int n, double* A, int* pivots) { return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots); }
-inline int getrf(int n, std::complex<float>* A, int* pivots) {
-  return LAPACKE_cgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots);
+inline int getrf(int m, int n, float* A, int* pivots) { return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, m, n, A, m, pivots); }
+inline int getrf(int m, int n, double* A, int* pivots) { return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, m, n, A, m, pivots); }
+inline int getrf(int m, int n, std::complex<float>* A, int* pivots) {
+  return LAPACKE_cgetrf_work(LAPACK_COL_MAJOR, m, n, A, m, pivots);
 }
-inline int getrf(int n, std::complex<double>* A, int* pivots) {
-  return LAPACKE_zgetrf_work(LAPACK_COL_MAJOR, n, n, A, n, pivots);
+inline int getrf(int m, int n, std::complex<double>* A, int* pivots) {
+  return LAPACKE_zgetrf_work(LAPACK_COL_MAJOR, m, n, A, m, pivots);
 }
 
 inline int potrs(char uplo, int n, int columns, const float* L, float* X) {
@@ -113,9 +113,9 @@ class LapackPeer final : public Peer<T> {
   OnMatrix cholesky(Uplo uplo, index_t) override {
     return [this, side = letter(uplo)](MatrixView<T> A) { info_ = potrf(side, int(A.rows), A.data, int(A.ld)); };
   }
-  OnMatrix lu(index_t n) override {
-    pivots_.resize(std::size_t(n));
-    return [this](MatrixView<T> A) { info_ = getrf(int(A.rows), A.data, pivots_.data()); };
+  OnMatrix lu(index_t m, index_t n) override {
+    pivots_.resize(std::size_t(std::min(m, n)));
+    return [this](MatrixView<T> A) { info_ = getrf(int(A.rows), int(A.cols), A.data, pivots_.data()); };
   }
   OnSides cholesky_solve(Uplo uplo, index_t, index_t) override {
     return [this, side = letter(uplo)](MatrixView<T> L, MatrixView<T> X) {
@@ -156,7 +156,7 @@ class LapackPeer final : public Peer<T> {
       int worst = 0;
 #pragma omp parallel for schedule(dynamic, 16) reduction(max : worst)
       for (index_t i = 0; i < count; ++i)
-        worst = std::max(worst, getrf(int(n), items[i], pivots_.data() + i * n));
+        worst = std::max(worst, getrf(int(n), int(n), items[i], pivots_.data() + i * n));
       info_ = worst;
     };
   }

@@ -32,7 +32,7 @@ class Peer {
   virtual const char* name() const = 0;
   virtual Queue& queue() = 0;
   virtual OnMatrix cholesky(Uplo, index_t n) = 0;
-  virtual OnMatrix lu(index_t n) = 0;  // keeps its pivots for lu_solve
+  virtual OnMatrix lu(index_t m, index_t n) = 0;  // keeps its pivots for lu_solve
   virtual OnSides cholesky_solve(Uplo, index_t n, index_t columns) = 0;
   virtual OnSides lu_solve(index_t n, index_t columns) = 0;
   virtual OnMatrix cholesky_inverse(Uplo, index_t n) = 0;  // one triangle of the inverse, over the factor

@@ -159,23 +159,26 @@ double cholesky_probe(Uplo uplo, MatrixView<const T> A, MatrixView<const T> fact
 
 template <Scalar T>
 double lu_ratio(MatrixView<const T> A, MatrixView<const T> factors, std::span<const int> pivots) {
-  const index_t n = A.rows;
-  if (n <= largest_multiplied_out) {
+  const index_t m = A.rows, n = A.cols;
+  const MatrixView<const T> top{factors.data, n, n, factors.ld}, below{factors.data + n, m - n, n, factors.ld};
+  if (m == n && n <= largest_multiplied_out) {
     Owned<T> R(A);
     exchange_rows(R.view, pivots);
     const Owned<T> L = triangle(CblasLower, CblasUnit, factors), U = triangle(CblasUpper, CblasNonUnit, factors);
     subtract_product<T>(CblasNoTrans, L.view, CblasNoTrans, U.view, R.view);  // P A - L U
     return ratio(norm1<T>(R.view), double(n) * norm1(A) * eps<T>);
   }
-  Owned<T> v(n, 1), r(n, 1);
+  Owned<T> v(n, 1), r(m, 1);
   fill_random(v.view, 1);
   Owned<T> w(v.view);
-  multiply_triangle(CblasUpper, CblasNoTrans, CblasNonUnit, factors, w.view.data);
-  multiply_triangle(CblasLower, CblasNoTrans, CblasUnit, factors, w.view.data);  // L U v
+  multiply_triangle(CblasUpper, CblasNoTrans, CblasNonUnit, top, w.view.data);  // U v
   subtract_product<T>(CblasNoTrans, A, CblasNoTrans, v.view, r.view);
-  exchange_rows(r.view, pivots);  // -P A v
-  for (index_t i = 0; i < n; ++i) r.view(i, 0) += w.view(i, 0);
-  return ratio(norm1<T>(r.view), double(n) * norm1(A) * norm1<T>(v.view) * eps<T>);
+  exchange_rows(r.view, pivots);
+  for (index_t i = 0; i < m; ++i) r.view(i, 0) = -r.view(i, 0);                                                // P A v
+  subtract_product<T>(CblasNoTrans, below, CblasNoTrans, w.view, MatrixView<T>{r.view.data + n, m - n, 1, m});  // - L2 U v
+  multiply_triangle(CblasLower, CblasNoTrans, CblasUnit, top, w.view.data);
+  for (index_t i = 0; i < n; ++i) r.view(i, 0) -= w.view(i, 0);  // - L1 U v
+  return ratio(norm1<T>(r.view), double(m) * norm1(A) * norm1<T>(v.view) * eps<T>);
 }
 
 #define TRIFACTOR_RESIDUALS(T)                                                                \

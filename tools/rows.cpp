@@ -61,11 +61,12 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
             {{"ratio", 8}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }},
             {{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}};
   std::vector<TableField> f = {{{"op", 8, true}, [](R r) { return r.op; }},
-                               {{"scalar", 6, true}, [](R r) { return r.scalar; }},
-                               {{"n", 6}, [](R r) { return fmt::format("{}", r.n); }}};
+                               {{"scalar", 6, true}, [](R r) { return r.scalar; }}};
   const auto add = [&](bool wanted, std::initializer_list<TableField> fields) {
     if (wanted) f.insert(f.end(), fields);
   };
+  add(columns == Columns::Panel, {{{"m", 6}, [](R r) { return cell("{}", r.m); }}});
+  add(true, {{{"n", 6}, [](R r) { return fmt::format("{}", r.n); }}});
   add(columns == Columns::Solve || columns == Columns::SolveBatch,
       {{{"rhs", 5}, [](R r) { return cell("{}", r.nrhs); }}});
   add(batch, {{{"count", 7}, [](R r) { return fmt::format("{}", r.count); }},
@@ -108,6 +109,7 @@ std::vector<Table::Column> columns_of(const std::vector<TableField>& fields) {
 void print_json(const Row& r, bool ragged) {
   nlohmann::ordered_json j = {{"op", r.op},
                               {"scalar", r.scalar},
+                              {"m", or_null(r.m)},
                               {"n", r.n},
                               {"ld", or_null(r.ld)},
                               {"count", r.count},

@@ -13,7 +13,7 @@ struct Row {
   std::string op, scalar, device, machine, mode;
   std::optional<std::string> method, kind, sizes, uplo, preset, tuning;  // where the operation has them
   std::int64_t n = 0, count = 1;
-  std::optional<std::int64_t> ld, nrhs;
+  std::optional<std::int64_t> m, ld, nrhs;             // m: rows, of a panel
   std::optional<std::string> looking;                  // of an update
   std::optional<std::int64_t> nb, first, leaf, ib;     // of an update and its one step; of a tile
   std::optional<std::string> form;                     // of a tile
@@ -45,7 +45,7 @@ struct TableField {
 /// Prints rows as they arrive.
 class RowPrinter {
  public:
-  enum class Columns { Dense, Solve, Batch, SolveBatch, Ragged, Update, Tile, Sparse };
+  enum class Columns { Dense, Panel, Solve, Batch, SolveBatch, Ragged, Update, Tile, Sparse };
 
   /// matrix_width: of the longest name of a sparse matrix.
   RowPrinter(bool json, Columns columns, std::size_t matrix_width = 0);

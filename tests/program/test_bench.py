@@ -50,6 +50,12 @@ class Rows(BenchTest):
         (row,) = self.rows("lu", "--n", "70")
         self.assertEqual((row["peer"], row["uplo"]), ("lapack", None))
 
+    def test_panels(self):
+        rows = self.rows("panel", "--m", "30,40", "--n", "8,20")
+        self.assertEqual([(row["m"], row["n"]) for row in rows], [(30, 8), (40, 8), (30, 20), (40, 20)])
+        text = self.succeed("bench", "panel", *[x for x in QUICK if x != "--json"], "--m", "30", "--n", "8")
+        self.assertRegex(text, r"(?m)^op +scalar +m +n +device")
+
     def test_the_count_of_operations_is_lapacks(self):
         if self.scalar != "f64":
             self.skipTest("this build leaves f64 out")
@@ -337,6 +343,7 @@ class Usage(BenchTest):
             ("--n: 10 must be in 5..9 where --sizes 5 is the mean", ["batch", "--sizes", "5", "--n", "10"]),
             ("needs --device cuda", ["lu", "--device", "host", "--against", "cusolver"]),
             ("bench lu has no option --count: it belongs to bench batch", ["lu", "--count", "3"]),
+            ("--m: 9 must be at least as much as --n, which is 10", ["panel", "--m", "20,9", "--n", "10"]),
             ("lu has no option --preset: it belongs to bench batch", ["lu", "--preset", "fixed"]),
             ("--preset: 'x' is not one of fixed", ["batch", "--preset", "x"]),
             ("--n and --preset exclude each other", ["batch", "--preset", "fixed", "--n", "3"]),
@@ -368,6 +375,7 @@ class Usage(BenchTest):
     def test_each_operation_shows_the_options_that_count_for_it(self):
         everywhere = "device help json scalar seconds seed"
         for op, own in [("cholesky", "against energy mode n pad tuning uplo"), ("lu", "against energy mode n tuning"),
+                        ("panel", "against energy m n tuning"),
                         ("solve", "against energy method n rhs tuning uplo"),
                         ("inverse", "against energy method n tuning uplo"),
                         ("batch", "against count energy kind method n preset rhs sizes tuning uplo"),
