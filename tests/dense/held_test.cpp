@@ -94,7 +94,7 @@ TYPED_TEST(Held, RaggedBatchIsFactored) {
 }
 
 TYPED_TEST(Held, LuEndsOnceMultiprocessorsAreReleased) {
-  for (index_t n : {200, 1000, 2500}) {   // a cluster of one block in double, of a few, and of more than two
+  for (index_t n : {200, 1000, 2500}) {   // in double, clusters of one block, of three and of six
     SCOPED_TRACE(::testing::Message() << "n=" << n);
     const auto A = random_matrix<TypeParam>(this->random, n, n);
     DeviceMatrix<TypeParam> F(this->q, A);

@@ -133,8 +133,8 @@ void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
 template <class T>
 index_t CudaEngine::lu_tile_limit(const Items<T>& A) const {
   const index_t of_cluster = one_strided(A) ? lu_panel_width<T>(A.rows) : 0;
-  const index_t in_registers = of_cluster > 0 ? of_cluster : lu_columns<T>(A.rows);
-  return in_registers > 0 ? in_registers : std::numeric_limits<int>::max();
+  const index_t width = of_cluster > 0 ? of_cluster : lu_columns<T>(A.rows);
+  return width > 0 ? width : std::numeric_limits<int>::max();
 }
 template <class T>
 void CudaEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {

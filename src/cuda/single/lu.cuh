@@ -1,4 +1,5 @@
-// LU of a narrow panel of any height by one block, interchanges and permutations of rows, and the determinant.
+// LU of a narrow panel of any height by one block, the rows beside a panel, interchanges and permutations of rows, and the
+// determinant.
 #pragma once
 
 #include <cuda/engine/launch.cuh>
@@ -56,7 +57,7 @@ void launch_exchange_rows(void* stream, Items<T> A, Pivots<const int> pivots, in
            pivots.data + k, int(pivots.first + k), int(min(n - k, index_t(max_exchanges))), info);
 }
 
-/// The rows beside a panel of up to lu_rows_limit columns: a block has so many columns of them.
+/// Of these columns beside a panel a block has so many.
 inline constexpr int lu_rows_threads = 128, lu_rows_columns = 32;
 
 /// A := P A, and its first rows, as many as L has, := L^-1 times them; L is unit lower triangular.
