@@ -38,7 +38,7 @@ std::vector<std::string> lanes_of(const std::vector<Operation>& operations) {
   std::set<std::string> found;
   for (const Operation& o : operations) found.insert(o.lane);
   std::vector<std::string> lanes;
-  for (const char* lane : {"main lane", "side lane", "CPU"})
+  for (const char* lane : {"main lane", "side lane", "background lane", "CPU"})
     if (found.erase(lane) > 0) lanes.emplace_back(lane);
   lanes.insert(lanes.end(), found.begin(), found.end());
   return lanes;

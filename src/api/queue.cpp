@@ -53,7 +53,7 @@ Queue Queue::wrap_cuda_stream(void* stream, int device) try {
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 void Queue::reserve(std::size_t bytes) try {
-  api::on_engine(*this, [&](auto& e) { e.arena().reserve(bytes); });
+  api::on_engine(*this, [&](auto& e) { e.arena().reserve(bytes), e.background(); });   // which takes memory too
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 #if TRIFACTOR_HAS_CUDA

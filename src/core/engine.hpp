@@ -61,6 +61,12 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   { e.side() } -> std::same_as<E&>;
   e.fork();
   e.join();
+  // A lane for long work beside short work here. Where the engine can, it leaves room for the latter. It may be this lane.
+  // Others than this one take no scratch memory.
+  { e.background() } -> std::same_as<E&>;
+  // mark() notes where a lane is; wait_for_mark(lane) makes this one wait for what was enqueued there up to its last mark.
+  e.mark();
+  e.wait_for_mark(e);
 
   // run(arguments...), which enqueues operations that follow from these alone: run_as_graph(run, arguments...). An engine that
   // can enqueues what such a call did, all at once, whatever the addresses: those of items, and in Arrays.
@@ -127,6 +133,9 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   { e.lu_trailing_update(C, read_pivots, A, read_info) } -> std::same_as<bool>;
   // Whether the interchanges to the left of panels are better made in the end, all of them at once.
   { e.lu_swaps_late(A) } -> std::same_as<bool>;
+  // Those interchanges as one operation, if the engine has one: lu_swap_left(A, pivots, nb) makes in every panel of nb columns
+  // the interchanges of the panels to the right of it. True when it was done.
+  { e.lu_swap_left(A, read_pivots, k) } -> std::same_as<bool>;
   // Makes the next n interchanges, or takes them back: swap_rows(A, pivots, n, backward, info). Row 0 of A is row
   // pivots.first.
   e.swap_rows(A, read_pivots, k, flag, read_info);

@@ -19,6 +19,19 @@ void join_after_failure(E& e) noexcept {
   }
 }
 
+/// The panel runs on this lane.
+template <class E>
+struct LanePanel {
+  E& lane;
+  static index_t leaf(index_t wanted) { return wanted; }
+  template <class T, class F>
+  void begin(Items<T> window, Pivots<int> pivots, int* info, index_t first, F& factor) {
+    factor(lane, window, pivots, info, first);
+  }
+  template <class T, class F>
+  void end(Items<T>, Pivots<int>, int*, index_t, F&) {}
+};
+
 /// The panel runs on the engine's side lane.
 template <class E>
 class NativePanel {

@@ -50,9 +50,13 @@ class Triangle {
   Triangle(E& e, Shape shape, Operand<T> A, const Items<T>& B, const int* info, const SolveTuning& tuning)
       : e_(e), shape_(shape), A_(A), tuning_(tuning), in_sweep_(B.cols <= tuning.sweep_columns),
         edge_(in_sweep_ ? 0 : e.inverse_edge(A, B, tuning)),
-        inverses_(e.arena().template take<T>(edge_ > 0 ? e.inverses_size(A) : 0)) {
-    if (edge_ > 0) e.invert_blocks(shape, A, inverses_.data(), info);
+        taken_(e.arena().template take<T>(edge_ > 0 ? e.inverses_size(A) : 0)), inverses_(taken_.data()) {
+    if (edge_ > 0) e.invert_blocks(shape, A, taken_.data(), info);
   }
+  /// With inverses of blocks of this edge that exist already.
+  Triangle(E& e, Shape shape, Operand<T> A, const T* inverses, index_t edge, const SolveTuning& tuning)
+      : e_(e), shape_(shape), A_(A), tuning_(tuning), in_sweep_(false), edge_(edge),
+        taken_(e.arena().template take<T>(0)), inverses_(inverses) {}
 
   /// B := T^-1 B, for the triangle T of A from row and column `first` on: a multiple of 64.
   void solve(Items<T> B, const int* info, index_t first = 0) const { solve(shape_, A_, B, info, first); }
@@ -97,7 +101,7 @@ class Triangle {
     for (index_t b = 0; b < blocks; ++b) {
       const index_t k = (shape.lower ? b : blocks - 1 - b) * nb, w = min(nb, n - k), k1 = k + w;
       auto B1 = B.block(k, 0, w, B.cols);
-      const Inverses<T> inverses{inverses_.data(), first + k};
+      const Inverses<T> inverses{inverses_, first + k};
       e_.trsm_inverted(shape, part(A, k, k, w, w), inverses, B1, info);                      // B1 := A11^-1 B1
       if (shape.lower)
         e_.gemm(part(A, k1, k, n - k1, w), plain(B1), B.block(k1, 0, n - k1, B.cols), info); // rest -= A21 B1
@@ -112,7 +116,8 @@ class Triangle {
   SolveTuning tuning_;
   bool in_sweep_;
   index_t edge_;                   // of the blocks that are inverted, 0: none are
-  Arena::Scratch<T> inverses_;
+  Arena::Scratch<T> taken_;
+  const T* inverses_;
   mutable const char* path_ = "";
 };
 

@@ -13,7 +13,7 @@ using namespace core;
 /// OpenBLAS has room for the buffers of so many callers and its own threads, whatever it was built for.
 inline constexpr int max_threads = 512;
 
-/// Operations are complete on return, so there is one lane: side() is the engine itself. See core/engine.hpp for what
+/// Operations are complete on return, so there is one lane: side() and background() are the engine itself. See core/engine.hpp for what
 /// each operation does.
 class HostEngine {
  public:
@@ -26,6 +26,9 @@ class HostEngine {
   HostEngine& side() { return *this; }
   void fork() {}
   void join() {}
+  HostEngine& background() { return *this; }
+  void mark() {}
+  void wait_for_mark(HostEngine&) {}
   template <class Run, class... A>
   void run_as_graph(const Run& run, const A&... arguments) {
     run(arguments...);
@@ -100,6 +103,10 @@ class HostEngine {
   }
   template <class T>
   bool lu_swaps_late(const Items<T>&) const {
+    return false;
+  }
+  template <class T>
+  bool lu_swap_left(Items<T>, Pivots<const int>, index_t) {
     return false;
   }
   template <class T>

@@ -111,6 +111,20 @@ TYPED_TEST(Lu, FactorsTallPanels) {
 }
 
 // Of rows that are equal, and stay so, LAPACK takes the upper one, wherever interchanges have moved them.
+TYPED_TEST(Lu, FactorsInManyPanels) {
+  for (auto [m, n] : {std::pair<index_t, index_t>{420, 420}, {321, 700}, {700, 321}, {2200, 300}, {300, 2200}, {2100, 640}}) {
+    if (!on_cuda() && std::max(m, n) > 1200) continue;   // sizes at which the GPU moves rows in the end
+    const auto A = random_matrix<TypeParam>(this->random, m, n, m % 2);
+    for (const char* tuning : {"whole=0 nb=32 leaf=32", "whole=0 nb=96 leaf=32", "whole=0 nb=128 leaf=32", "whole=0 nb=256 leaf=32",
+                               "whole=0 nb=300 leaf=32"}) {
+      SCOPED_TRACE(::testing::Message() << m << " x " << n << ' ' << tuning);
+      const auto result = this->factor(A, {.tuning = tuning});
+      this->expect_right(A, result);
+      EXPECT_EQ(result.path, "blocked right");
+    }
+  }
+}
+
 TYPED_TEST(Lu, TakesTheUpperOfEqualRows) {
   if (!on_cuda()) GTEST_SKIP() << "BLAS rounds rows of one product differently";
   for (index_t twins : {30, 300, 1100}) {

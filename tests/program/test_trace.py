@@ -112,13 +112,13 @@ class Cuda(TraceTest):
             self.assertGreater(side["overlap_seconds"], 0)
             self.assertLessEqual(side["overlap_seconds"], side["busy_seconds"] * 1.000001)
 
-    def test_panels_of_lu_are_on_the_side_lane(self):
+    def test_panels_of_lu_lie_beside_updates_in_the_background(self):
         if not program.has_gpu():
             self.skipTest("no GPU")
         summary, tracks = self.trace("--n", "2000", "--tuning", "nb=128 leaf=32", device="cuda", op="lu")
-        self.assertEqual(list(tracks), ["main lane", "side lane"])
-        self.assertIn("lu_tile", {e["name"] for e in tracks["side lane"]})
-        self.assertNotIn("lu_tile", {e["name"] for e in tracks["main lane"]})
+        self.assertEqual(list(tracks), ["main lane", "background lane"])
+        self.assertIn("lu_tile", {e["name"] for e in tracks["main lane"]})
+        self.assertNotIn("lu_tile", {e["name"] for e in tracks["background lane"]})
         self.assertGreater(summary["lanes"][1]["overlap_seconds"], 0)
 
     def test_blocks_of_the_persistent_kernel_have_tracks(self):

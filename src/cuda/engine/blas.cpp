@@ -90,20 +90,38 @@ bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<
   return true;
 }
 
+/// Few columns beside a panel of one matrix: all interchanges, then 32 columns of the panel at a time.
+template <class T>
+void CudaEngine::lu_narrow_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
+  const index_t m = L.rows, w = L.cols;
+  const bool one_launch = w <= lu_rows_limit;
+  if (!one_launch) launch_exchange_rows(stream_, A, pivots, w, info);
+  for (index_t k = 0; k < w; k += lu_rows_limit)
+    launch_lu_update(stream_, L.block(k, k, m - k, min(lu_rows_limit, w - k)), one_launch ? pivots : Pivots<const int>{},
+                     A.block(k, 0, m - k, A.cols), static_cast<int*>(flags_), info);
+}
+
 template <class T>
 bool CudaEngine::lu_trailing_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
-  if (is_complex<T> || !lu_swaps_late(A) || L.cols > lu_trailing_limit) return false;
+  constexpr index_t narrow = 512, max_ld = index_t(1) << 26;  // offsets in 32 columns are ints
+  const bool one = A.count == 1, in_background = main_->background_.get() == this;  // where deep products are better
+  const index_t widest = in_background ? lu_rows_limit : narrow / 2;  // of L
+  if (one && (A.pointers || A.is_flipped || A.ld >= max_ld || A.cols > narrow || L.cols > widest)) return false;
+  if (!one && (is_complex<T> || !lu_swaps_late(A) || L.cols > lu_trailing_limit)) return false;
   if (arena().planning() || A.cols == 0) return true;
   const Traced traced(*this, "lu_trailing_update", A.rows, A.cols, L.cols);
-  launch_lu_trailing_update(stream_, L, pivots, A, info);
+  if (one)
+    lu_narrow_update(L, pivots, A, info);
+  else
+    launch_lu_trailing_update(stream_, L, pivots, A, info);
   return true;
 }
-// Up to 128 rows nothing is gained: 1,000 items in f64 take 0.527 ms, against 0.513 step by step. Above the upper limit
-// products of strided items are cuBLAS's.
+// Batches: up to 128 rows nothing is gained, 1,000 items in f64 take 0.527 ms, against 0.513 step by step. Above the upper
+// limit products of strided items are cuBLAS's. One matrix: up to 2048 interchanges hide behind panels.
 template <class T>
 bool CudaEngine::lu_swaps_late(const Items<T>& A) const {
   const index_t edge = max(A.stored_rows, A.stored_cols);
-  return A.count > 1 && edge > 128 && edge <= StagedArguments::strided_limit;
+  return A.count == 1 ? edge > 2048 : edge > 128 && edge <= StagedArguments::strided_limit;
 }
 
 template <class T>

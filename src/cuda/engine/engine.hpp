@@ -4,6 +4,7 @@
 
 #include <core/engine.hpp>
 #include <core/trace.hpp>
+#include <cuda/engine/confined_stream.hpp>
 #include <cuda/engine/graph_cache.hpp>
 #include <trifactor/info.hpp>
 
@@ -33,7 +34,7 @@ class DeviceScope {
   int before_;
 };
 
-/// One lane of a queue: a stream with a cuBLAS handle of its own. The main lane owns a side lane. Everything is
+/// One lane of a queue: a stream with a cuBLAS handle of its own. The main lane owns the others. Everything is
 /// asynchronous. See core/engine.hpp for what each operation does. One that is a kernel is defined beside it, in the
 /// kernel's header; the others in src/cuda/engine.
 class CudaEngine {
@@ -63,6 +64,9 @@ class CudaEngine {
   CudaEngine& side() { return *side_; }
   void fork();
   void join();
+  CudaEngine& background();
+  void mark();
+  void wait_for_mark(CudaEngine& lane);
   /// run(arguments...). A call of the main lane is one graph from the second time on, wherever its arguments lie; see
   /// CachedCall and StagedArguments. Launch by launch where the caller captures, where somebody records a trace, and
   /// inside of another one.
@@ -134,6 +138,8 @@ class CudaEngine {
   template <class T>
   bool lu_swaps_late(const Items<T>& A) const;
   template <class T>
+  bool lu_swap_left(Items<T> A, Pivots<const int> pivots, index_t nb);
+  template <class T>
   void swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
   template <class T>
   void log_det(Items<const T> L, Real<T>* out, const int* info);
@@ -189,7 +195,7 @@ class CudaEngine {
   void start_trace(Trace&);
   void finish_trace();
   Trace* trace() const { return main_->trace_; }
-  const char* lane() const { return main_ == this ? "main lane" : "side lane"; }
+  const char* lane() const { return lane_name_; }
   Moment moment() const noexcept;
 
  private:
@@ -202,11 +208,14 @@ class CudaEngine {
   void* take_marks(index_t count);
   void add_marks(Trace&, const MarkedSpan&);
   template <class T>
+  void lu_narrow_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
+  template <class T>
   void cholesky_persistent(Items<T> A, int band, bool resets, int* info, index_t first);
   /// The same in a copy whose lines are aligned; false, and nothing is done, if there is no memory for it.
   template <class T>
   bool cholesky_realigned(Items<T> A, int band, int* info);
-  explicit CudaEngine(CudaEngine& main);  // its side lane
+  enum class Beside { Side, Background };
+  CudaEngine(CudaEngine& main, Beside);  // another lane
   struct InsideGraph {
     bool& flag;
     explicit InsideGraph(bool& f) : flag(f) { flag = true; }
@@ -218,7 +227,8 @@ class CudaEngine {
   void open_capture_stream();
   void capture(CachedCall&, const std::function<void()>& run);
   void use_stream(void* stream);
-  void open_lane(void* borrowed_stream, bool borrowed);
+  void open_lane(void* stream, bool owned);
+  void* new_stream(bool first) const;
   void close_lane() noexcept;
 
   static constexpr index_t flag_count = 1 << 15;  // enough for matrices of order 260,000, complex or not
@@ -226,7 +236,9 @@ class CudaEngine {
   int device_;
   int multiprocessors_ = 0;
   CudaEngine* main_;
+  const char* lane_name_ = "main lane";
   std::string architecture_;
+  std::unique_ptr<ConfinedStream> confined_;  // of the background lane: its stream
   void* stream_ = nullptr;
   bool owns_stream_ = false;
   void* event_ = nullptr;
@@ -237,7 +249,7 @@ class CudaEngine {
   void* capture_stream_ = nullptr;    // of the main lane: calls are captured from it
   bool inside_graph_ = false;         // of the main lane
   Arena arena_, pinned_;              // of the main lane
-  std::unique_ptr<CudaEngine> side_;  // of the main lane
+  std::unique_ptr<CudaEngine> side_, background_;  // of the main lane
   Trace* trace_ = nullptr;            // of the main lane
   Moment trace_start_;
   std::vector<MarkedSpan> marked_;  // of the main lane

@@ -81,7 +81,7 @@ void CudaEngine::open_capture_stream() {
 }
 
 /// Captures what run() launches, from a stream of its own: the caller's may be one that cannot be captured, or that
-/// others use meanwhile. Where that fails there is no graph, and both lanes' streams are as before: what is wrong shows
+/// others use meanwhile. Where that fails there is no graph, and the lanes' streams are as before: what is wrong shows
 /// when the call is launched.
 void CudaEngine::capture(CachedCall& call, const std::function<void()>& run) {
   constexpr std::size_t max_nodes = 4096;  // where there are more, they take longer than the host needs for them

@@ -1,4 +1,4 @@
-// CudaEngine: its two lanes, their memory, and copies.
+// CudaEngine: its lanes, their memory, and copies.
 #include <cuda/engine/cublas.hpp>
 #include <cuda/engine/engine.hpp>
 
@@ -62,22 +62,24 @@ CudaEngine::CudaEngine(void* stream, bool borrowed, int device)
   const auto scope = enter();
   check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
   try {
-    open_lane(stream, borrowed);
-    side_.reset(new CudaEngine(*this));
+    open_lane(borrowed ? stream : new_stream(false), !borrowed);
+    side_.reset(new CudaEngine(*this, Beside::Side));
   } catch (...) {
     close_lane();
     throw;
   }
 }
 
-CudaEngine::CudaEngine(CudaEngine& main)
+CudaEngine::CudaEngine(CudaEngine& main, Beside beside)
     : device_(main.device_),
       multiprocessors_(main.multiprocessors_),
       main_(&main),
+      lane_name_(beside == Beside::Side ? "side lane" : "background lane"),
       arena_(device_source(this)),
       pinned_(pinned_source()) {
   try {
-    open_lane(nullptr, false);
+    if (beside == Beside::Background) confined_ = ConfinedStream::create(device_);
+    open_lane(confined_ ? confined_->stream() : new_stream(beside == Beside::Side), !confined_);
   } catch (...) {
     close_lane();
     throw;
@@ -91,21 +93,22 @@ CudaEngine::~CudaEngine() {
   cudaSetDevice(device);
   if (main_ == this) cudaStreamSynchronize(as_stream(stream_));
   side_.reset();
+  background_.reset();
   close_lane();
   cudaSetDevice(before);
 }
 
-void CudaEngine::open_lane(void* borrowed_stream, bool borrowed) {
-  if (borrowed) {
-    stream_ = borrowed_stream;
-  } else {
-    int lowest = 0, highest = 0;
-    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
-    cudaStream_t s = nullptr;  // panels on the side lane go first
-    check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, main_ == this ? lowest : highest),
-          "cudaStreamCreate");
-    stream_ = s, owns_stream_ = true;
-  }
+/// `first`: its kernels go before those of other streams.
+void* CudaEngine::new_stream(bool first) const {
+  int lowest = 0, highest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+  cudaStream_t s = nullptr;
+  check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, first ? highest : lowest), "cudaStreamCreate");
+  return s;
+}
+
+void CudaEngine::open_lane(void* stream, bool owned) {
+  stream_ = stream, owns_stream_ = owned;
   cudaEvent_t e = nullptr;
   check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreate");
   event_ = e;
@@ -185,14 +188,24 @@ void CudaEngine::copy_columns(const void* source, std::size_t source_ld, void* t
 }
 
 void CudaEngine::fork() {
-  if (arena().planning()) return;
-  check(cudaEventRecord(as_event(event_), as_stream(stream_)), "cudaEventRecord");
-  check(cudaStreamWaitEvent(as_stream(side_->stream_), as_event(event_)), "cudaStreamWaitEvent");
+  mark();
+  side_->wait_for_mark(*this);
 }
 void CudaEngine::join() {
-  if (arena().planning()) return;
-  check(cudaEventRecord(as_event(side_->event_), as_stream(side_->stream_)), "cudaEventRecord");
-  check(cudaStreamWaitEvent(as_stream(stream_), as_event(side_->event_)), "cudaStreamWaitEvent");
+  side_->mark();
+  wait_for_mark(*side_);
+}
+
+CudaEngine& CudaEngine::background() {
+  if (main_ == this && !background_ && !arena().planning() && !capturing()) background_.reset(new CudaEngine(*this, Beside::Background));
+  return background_ ? *background_ : *this;
+}
+void CudaEngine::mark() {
+  if (!arena().planning()) check(cudaEventRecord(as_event(event_), as_stream(stream_)), "cudaEventRecord");
+}
+void CudaEngine::wait_for_mark(CudaEngine& lane) {
+  if (arena().planning() || &lane == this) return;
+  check(cudaStreamWaitEvent(as_stream(stream_), as_event(lane.event_)), "cudaStreamWaitEvent");
 }
 
 // A window of one matrix as stored: flipped views swap rows and columns.

@@ -110,17 +110,27 @@ inline int largest_cluster(const void* kernel, unsigned threads, std::size_t byt
   return k.blocks;
 }
 
-/// A launch of one cluster, of at most largest_cluster blocks.
+/// A launch that may begin when all blocks of the launch before have called let_next_start(), where the device has that. All
+/// its threads call wait_for_launch_before() before they read or write memory. `cluster`: so many blocks are one, 0 or up to
+/// largest_cluster.
 template <class... P, class... A>
-void launch_cluster(void* stream, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t bytes,
-                    A... arguments) {
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = blocks, cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+void launch_early(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std::size_t bytes, unsigned cluster,
+                  A... arguments) {
+  cudaLaunchAttribute attributes[2]{};
   cudaLaunchConfig_t config{};
-  config.gridDim = blocks, config.blockDim = threads, config.dynamicSmemBytes = bytes;
-  config.stream = static_cast<cudaStream_t>(stream), config.attrs = &cluster, config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "launch of a cluster");
+  config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = bytes;
+  config.stream = static_cast<cudaStream_t>(stream), config.attrs = attributes;
+  if (granted(reinterpret_cast<const void*>(kernel)).overlaps) {
+    cudaLaunchAttribute& early = attributes[config.numAttrs++];
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 0) {
+    cudaLaunchAttribute& together = attributes[config.numAttrs++];
+    together.id = cudaLaunchAttributeClusterDimension;
+    together.val.clusterDim.x = cluster, together.val.clusterDim.y = together.val.clusterDim.z = 1;
+  }
+  check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "kernel launch");
 }
 
 /// What the next launch reads without waiting must be in memory before.

@@ -96,7 +96,8 @@ void CudaEngine::finish_trace() {
   const auto scope = enter();
   Trace& trace = *std::exchange(trace_, nullptr);
   const cudaError_t main_lane = cudaStreamSynchronize(as_stream(stream_));
-  const cudaError_t side_lane = cudaStreamSynchronize(as_stream(side_->stream_));
+  cudaError_t others = cudaStreamSynchronize(as_stream(side_->stream_));
+  if (background_ && others == cudaSuccess) others = cudaStreamSynchronize(as_stream(background_->stream_));
   for (Span& span : trace.spans)
     for (Moment* m : {&span.begin, &span.end}) {
       if (!m->event) continue;
@@ -107,12 +108,12 @@ void CudaEngine::finish_trace() {
   cudaEventDestroy(as_event(trace_start_.event));
   trace_start_ = {};
   for (const MarkedSpan& marked : marked_) {
-    if (main_lane == cudaSuccess && side_lane == cudaSuccess) add_marks(trace, marked);
+    if (main_lane == cudaSuccess && others == cudaSuccess) add_marks(trace, marked);
     cudaFree(marked.marks);
   }
   marked_.clear();
   check(main_lane, "a device fault surfaced at the end of a trace");
-  check(side_lane, "a device fault surfaced at the end of a trace");
+  check(others, "a device fault surfaced at the end of a trace");
 }
 
 }  // namespace trifactor::cuda

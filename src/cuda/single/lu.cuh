@@ -1,11 +1,9 @@
-// LU of a narrow panel of any height by one block, the rows beside a panel, interchanges and permutations of rows, and the
-// determinant.
+// LU of a narrow panel of any height by one block, interchanges and permutations of rows, and the determinant.
 #pragma once
 
 #include <cuda/engine/launch.cuh>
 #include <cuda/single/row_moves.cuh>
 #include <cuda/single/single.hpp>
-#include <cuda/device/fragments.cuh>
 #include <cuda/device/team.cuh>
 #include <tile/lu.hpp>
 
@@ -55,60 +53,6 @@ void launch_exchange_rows(void* stream, Items<T> A, Pivots<const int> pivots, in
   for (index_t k = 0; k < n; k += max_exchanges)
     launch(stream, exchange_rows_kernel<T>, blocks, exchange_threads, 0, a.block(k, 0, a.rows - k, a.cols),
            pivots.data + k, int(pivots.first + k), int(min(n - k, index_t(max_exchanges))), info);
-}
-
-/// Of these columns beside a panel a block has so many.
-inline constexpr int lu_rows_threads = 128, lu_rows_columns = 32;
-
-/// A := P A, and its first rows, as many as L has, := L^-1 times them; L is unit lower triangular.
-template <class T>
-__global__ void __launch_bounds__(lu_rows_threads)
-    lu_rows_kernel(Tile<const T> L, const int* pivots, int first, Tile<T> A, const int* info) {
-  constexpr int width = int(lu_rows_limit), pitch = width + 1;
-  __shared__ int partner[width];
-  __shared__ RowMoves<width> moves;
-  __shared__ __align__(16) T triangle[width][width];
-  __shared__ T solved[lu_rows_columns][pitch];
-  if (info && *info != 0) return;
-  const int rank = int(threadIdx.x), steps = int(L.cols), column = int(blockIdx.x) * lu_rows_columns;
-  const int columns = min(lu_rows_columns, int(A.cols) - column);
-  T* const a = A.data + column * A.col_stride;
-  if (rank < steps) partner[rank] = pivots[rank] - 1 - first;
-  for (int e = rank; e < width * width; e += lu_rows_threads) {
-    const int i = e % width, k = e / width;
-    triangle[k][i] = k < i && i < steps ? L.data[i + k * L.col_stride] : T(0);
-  }
-  __syncthreads();  // the interchanges are there
-  moves.find(partner, steps);
-  const auto take = [&](T x, int k, int j) { solved[j][k] = x; };
-  moves.apply(a, A.col_stride, steps, rank / 32, lu_rows_threads / 32, columns, take);
-  __syncthreads();  // the rows are there
-  if (rank < columns) {
-    T x[width];
-#pragma unroll
-    for (int k = 0; k < width; ++k) x[k] = k < steps ? solved[rank][k] : T(0);
-#pragma unroll
-    for (int k = 0; k + 1 < width; ++k)
-#pragma unroll
-      for (int i = (k + 1) / 4 * 4; i < width; i += 4) {
-        T l[4];
-        read_vectors<4>(&triangle[k][i], l);
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          if (i + e > k) x[i + e] = minus_product(x[i + e], l[e], x[k]);
-      }
-#pragma unroll
-    for (int k = 0; k < width; ++k) solved[rank][k] = x[k];
-  }
-  __syncthreads();  // and solved
-  for (int e = rank; e < columns * width; e += lu_rows_threads)
-    if (e % width < steps) a[e % width + e / width * A.col_stride] = solved[e / width][e % width];
-}
-
-template <class T>
-void launch_lu_rows_of_one(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
-  launch(stream, lu_rows_kernel<T>, unsigned(ceil_div(A.cols, lu_rows_columns)), lu_rows_threads, 0, L.item(0),
-         pivots.data, int(pivots.first), A.item(0), info);
 }
 
 inline constexpr int permute_threads = 256;
@@ -179,7 +123,5 @@ void launch_lu_det(void* stream, Items<const T> LU, Pivots<const int> pivots, T*
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                    \
   template void trifactor::cuda::launch_lu<T>(void*, Items<T>, Pivots<int>, int*);                          \
   template void trifactor::cuda::launch_exchange_rows<T>(void*, Items<T>, Pivots<const int>, index_t, const int*); \
-  template void trifactor::cuda::launch_lu_rows_of_one<T>(void*, Items<const T>, Pivots<const int>, Items<T>,             \
-                                                          const int*);                                                    \
   template void trifactor::cuda::launch_permute_rows<T>(void*, Items<T>, const int*, bool, T*, const int*); \
   template void trifactor::cuda::launch_lu_det<T>(void*, Items<const T>, Pivots<const int>, T*, Real<T>*);

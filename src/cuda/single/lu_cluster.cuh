@@ -53,6 +53,7 @@ class ClusterPanel {
       if (clerk && block == 0 && lane < right) store_upper(k, lane);
       if (!clerk) update_rest(right);
     }
+    let_next_start();  // not earlier: its blocks would take multiprocessors from others while they wait
     exchange_rows();
     return zero_at;
   }
@@ -337,6 +338,7 @@ template <class T, class S>
 __global__ void __launch_bounds__(S::threads + 32, 1)
     lu_panel_kernel(Tile<T> A, int left, int blocks, int* pivots, int first, int* info) {
 #if TRIFACTOR_HAS_CLUSTERS
+  wait_for_launch_before();
   if (*info < 0) return;
   const int zero_at = ClusterPanel<T, S>(A, left, blocks, pivots, first).factor();
   if (zero_at != 0 && blockIdx.x == 0 && *info == 0) *info = first + zero_at;
@@ -348,17 +350,24 @@ template <class T, class F>
 bool with_panel_shape(index_t rows, F f) {
   constexpr int threads = 224;  // and the clerk: with eight warps each thread may have 255 registers
   constexpr int entries = 512 / int(sizeof(T)), widest = 32;
-  const auto attempt = [&](auto width) {
-    using S = PanelShape<threads, entries / width.value, width.value>;
+  const auto attempt = [&](auto width, auto entries_of_thread) {
+    using S = PanelShape<threads, entries_of_thread.value / width.value, width.value>;
     const auto kernel = reinterpret_cast<const void*>(lu_panel_kernel<T, S>);
     const int blocks = min(max_cluster_blocks, largest_cluster(kernel, S::threads + 32, sizeof(PanelMemory<T, S>)));
     if (rows > index_t(blocks) * S::block_rows) return false;
     f(S{});
     return true;
   };
-  return attempt(std::integral_constant<int, widest>{}) || attempt(std::integral_constant<int, widest / 2>{}) ||
-         attempt(std::integral_constant<int, widest / 4>{}) ||
-         (entries <= 64 && attempt(std::integral_constant<int, widest / 8>{}));
+  constexpr std::integral_constant<int, entries> all{};
+  constexpr std::integral_constant<int, min(entries, 2 * widest)> few{};  // two rows are faster than four
+  constexpr std::integral_constant<int, widest> whole{};
+  constexpr std::integral_constant<int, widest / 2> half{};
+  constexpr std::integral_constant<int, widest / 4> quarter{};
+  constexpr std::integral_constant<int, widest / 8> eighth{};
+  if constexpr (few < all)
+    return attempt(whole, few) || attempt(whole, all) || attempt(half, all) || attempt(quarter, all);
+  else
+    return attempt(whole, all) || attempt(half, all) || attempt(quarter, all) || attempt(eighth, all);
 }
 
 template <class T>
@@ -373,8 +382,8 @@ void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots,
   with_panel_shape<T>(A.rows, [&](auto shape) {
     using S = decltype(shape);
     const int blocks = int(ceil_div(A.rows, S::block_rows));
-    launch_cluster(stream, lu_panel_kernel<T, S>, unsigned(blocks), S::threads + 32, sizeof(PanelMemory<T, S>), A.item(0),
-                   int(left), blocks, pivots.data, int(pivots.first), info);
+    launch_early(stream, lu_panel_kernel<T, S>, unsigned(blocks), S::threads + 32, sizeof(PanelMemory<T, S>), unsigned(blocks),
+                 A.item(0), int(left), blocks, pivots.data, int(pivots.first), info);
   });
 }
 

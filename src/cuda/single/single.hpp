@@ -68,14 +68,20 @@ void launch_lu(void* stream, Items<T> A, Pivots<int> pivots, int* info);
 // The next n interchanges of one strided matrix that is not flipped; row 0 of A is row pivots.first.
 template <class T>
 void launch_exchange_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_t n, const int* info);
-// The same for the panel of which L is the triangle, and A's first rows := L^-1 times them. Up to so many columns of L.
-inline constexpr index_t lu_rows_limit = 32;
-template <class T>
-void launch_lu_rows_of_one(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
 // A := P A or P^T A with the permutation p, through Y, which is as large as A. Two launches.
 template <class T>
 void launch_permute_rows(void* stream, Items<T> A, const int* p, bool backward, T* Y, const int* info);
 template <class T>
 void launch_lu_det(void* stream, Items<const T> LU, Pivots<const int> pivots, T* sign, Real<T>* log_abs);
+
+// single/lu_beside.cuh: the interchanges of a panel of which L is the triangle, and A's first rows := L^-1 times them. Up to
+// so many columns of L.
+inline constexpr index_t lu_rows_limit = 32;
+template <class T>
+void launch_lu_rows_of_one(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
+// The same for a panel L, and A's other rows -= L times the first ones; meant for few columns of A. Without pivots there are
+// no interchanges. Wants a flag for every 32 columns of A, which must be zero and is so again afterwards.
+template <class T>
+void launch_lu_update(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, int* flags, const int* info);
 
 }  // namespace trifactor::cuda
