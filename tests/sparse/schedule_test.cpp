@@ -88,6 +88,23 @@ TEST(Schedule, UpdateMatricesDoNotOverlapWhileTheyLive) {
     }
 }
 
+TEST(Schedule, ManyThreadsWantMoreToDoThanFew) {
+  Random random;
+  const auto shared = analyze(poisson2d<double>(random, 60).stored(Stored::Lower).pattern());
+  const auto threads = [&](int asked, index_t branch_cost) {
+    return sparse::make_schedule(shared->data(), asked, {.branch_cost = branch_cost}).threads;
+  };
+  int before = 0;
+  for (index_t branch_cost : {1000000, 100000, 30000, 10000, 3000, 1000, 100}) {   // more and more to do
+    const int most = threads(64, branch_cost);
+    EXPECT_GE(most, before);
+    for (int asked : {1, 4, 8, 16, 32}) { EXPECT_EQ(threads(asked, branch_cost), std::min(asked, most)); }
+    before = most;
+  }
+  EXPECT_EQ(threads(64, 1000000), 1);
+  EXPECT_EQ(before, 64);
+}
+
 TEST(Schedule, RunsAndEntriesSayWhatThePlanSays) {
   Random random;
   for (const auto& A : matrices(random)) {

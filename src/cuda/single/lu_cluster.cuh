@@ -44,8 +44,7 @@ class ClusterPanel {
         if (right > 0 && steps > 0) solve_step(right, steps, half, k / S::step / 2 % 2);
       } else {
         factor_step(k, steps, half, right > 0);
-        if (blocks == 1 && right > 0 && steps > 0)
-          arrive<NamedBarrier::last_pivot_row, all_threads>();
+        if (blocks == 1 && right > 0 && steps > 0) meet<NamedBarrier::last_pivot_row, all_threads>();
         store_step(k);
       }
       if (right <= 0) break;
