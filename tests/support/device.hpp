@@ -15,9 +15,9 @@ inline bool on_cuda() {
 }
 inline Queue test_queue() { return on_cuda() ? Queue::cuda() : Queue::host(); }
 
-/// The host's end of all copies.
+/// The host's end of all copies, and what references are computed with. A queue belongs to one thread at a time.
 inline Queue& host_queue() {
-  static Queue q = Queue::host();
+  thread_local Queue q = Queue::host();
   return q;
 }
 
