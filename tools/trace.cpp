@@ -46,11 +46,11 @@ std::vector<std::string> lanes_of(const std::vector<Operation>& operations) {
 
 using Intervals = std::vector<std::pair<double, double>>;  // disjoint, in ascending order
 
-/// When a lane had something to do. Wants the operations in the order of their beginnings.
-Intervals busy(const std::vector<Operation>& operations, const std::string& lane) {
+/// When a lane had something to do, or, if `others`, one of the others had. Wants the operations in the order of their beginnings.
+Intervals busy(const std::vector<Operation>& operations, const std::string& lane, bool others = false) {
   Intervals busy;
   for (const Operation& o : operations) {
-    if (o.lane != lane) continue;
+    if ((o.lane != lane) != others) continue;
     if (busy.empty() || o.begin > busy.back().second) busy.emplace_back(o.begin, o.end);
     busy.back().second = std::max(busy.back().second, o.end);
   }
@@ -119,7 +119,7 @@ struct Total {
   double seconds = 0;
 };
 
-/// What each lane did, and how much of what the others did lay beside the work of the first one.
+/// What each lane did, and how much of that lay beside the work of other lanes.
 void summarize(const TraceOptions& o, const std::string& machine, const std::vector<Operation>& operations) {
   const std::vector<std::string> lanes = lanes_of(operations);
   double end = 0;
@@ -140,10 +140,10 @@ void summarize(const TraceOptions& o, const std::string& machine, const std::vec
     ordered_json track = {{"lane", lane}, {"busy_seconds", length(own)}};
     overlaps += fmt::format("{}: busy {:.4f} ms", lane, length(own) * 1e3);
     if (lane != lanes.front()) {
-      const double beside = length(intersection(own, busy(operations, lanes.front())));
+      const double beside = length(intersection(own, busy(operations, lane, true)));
       track["overlap_seconds"] = beside;
-      overlaps += fmt::format(", of which {:.4f} ms ({:.1f} %) while the {} worked", beside * 1e3,
-                              length(own) > 0 ? beside / length(own) * 100 : 0, lanes.front());
+      overlaps += fmt::format(", of which {:.4f} ms ({:.1f} %) while another lane worked", beside * 1e3,
+                              length(own) > 0 ? beside / length(own) * 100 : 0);
     }
     tracks.push_back(track);
     overlaps += '\n';
