@@ -39,7 +39,8 @@ void lu_trailing_update(E& e, Items<T> L, Pivots<int> pivots, Items<T> A, const 
 }
 
 /// The panel, in parts down to `leaf` columns. The interchanges are also made in `left` columns to the left of it, which belong
-/// to the same panel. The last `beyond` columns of A are not part of the panel, but are updated with it: by ready() on.
+/// to the same panel. The last `beyond` columns of A are not part of the panel; they are updated with it, the first time after
+/// ready().
 template <class T, EngineFor<T> E, class Ready>
 void lu_panel(E& e, Items<T> A, Pivots<int> pivots, int* info, const int* skip, index_t leaf, index_t left, index_t beyond,
               Ready& ready) {

@@ -197,7 +197,8 @@ void CudaEngine::join() {
 }
 
 CudaEngine& CudaEngine::background() {
-  if (main_ == this && !background_ && !arena().planning() && !capturing()) background_.reset(new CudaEngine(*this, Beside::Background));
+  if (main_ == this && !background_ && !arena().planning() && !capturing())
+    background_.reset(new CudaEngine(*this, Beside::Background));
   return background_ ? *background_ : *this;
 }
 void CudaEngine::mark() {
