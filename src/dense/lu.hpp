@@ -71,12 +71,7 @@ class LuLanes {
     for (E* lane : {&panels, &updates}) lane->wait_for_mark(e);
   }
   LuLanes(const LuLanes&) = delete;
-  ~LuLanes() {
-    try {
-      join();
-    } catch (...) {   // see join_after_failure
-    }
-  }
+  ~LuLanes() { join_after_failure(*this); }
   void join() {
     if (std::exchange(joined_, true)) return;
     for (E* lane : {&panels, &updates})

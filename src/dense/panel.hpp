@@ -9,7 +9,7 @@ namespace trifactor::dense {
 
 using namespace core;
 
-/// The side lane's work comes before what follows on the engine, on the way out of a call that failed. That failure may be
+/// The work of other lanes comes before what follows on the engine, on the way out of a call that failed. That failure may be
 /// one of the device, or of a capture, so that this fails too: the first one is on its way to the caller.
 template <class E>
 void join_after_failure(E& e) noexcept {
