@@ -5,7 +5,10 @@ TRIFACTOR_SCALARS ?= f32,f64,c32,c64
 JOBS ?= $(shell nproc)
 export TRIFACTOR_CUDA TRIFACTOR_SCALARS JOBS
 
-.PHONY: help configure build program demo test test-all packages clean
+# Where `make install` installs; DESTDIR comes before it.
+PREFIX ?= /usr/local
+
+.PHONY: help configure build program demo install test test-all packages clean
 
 help:
 	@echo 'make demo       build the program, then factor and solve a few systems on what is there'
@@ -13,6 +16,7 @@ help:
 	@echo 'make test-all   the same with all scalars in every build, and CUDA for architectures 80 and 90'
 	@echo 'make build      build the library, build/trifactor and the tests'
 	@echo 'make program    build the library and build/trifactor alone'
+	@echo 'make install    build the library and the program, and install them beneath PREFIX, $(PREFIX)'
 	@echo 'make clean      remove build/'
 	@echo 'TRIFACTOR_CUDA=auto|on|off and TRIFACTOR_SCALARS=f32,f64,c32,c64 may follow each of them'
 
@@ -24,6 +28,10 @@ build: configure
 
 program: configure
 	cmake --build build -j $(JOBS) --target trifactor_program
+
+install: configure
+	cmake --build build -j $(JOBS) --target trifactor_program
+	cmake --install build --prefix $(PREFIX)
 
 demo: program
 	build/trifactor demo

@@ -4,7 +4,9 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trifactor)
 
 install(TARGETS trifactor EXPORT trifactorTargets)
 install(DIRECTORY include/trifactor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN *.hpp PATTERN testing.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE)
+        FILES_MATCHING PATTERN *.h PATTERN *.hpp PATTERN testing.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE)
+install(FILES include/trifactor.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES examples/fortran/trifactor.f90 DESTINATION ${CMAKE_INSTALL_DATADIR}/trifactor)   # compiled by its user
 install(FILES ${PROJECT_BINARY_DIR}/generated/trifactor/config.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trifactor)
 install(EXPORT trifactorTargets NAMESPACE trifactor:: DESTINATION ${package_dir})
 if(TRIFACTOR_TOOLS)
@@ -16,3 +18,8 @@ configure_package_config_file(cmake/trifactorConfig.cmake.in ${PROJECT_BINARY_DI
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/trifactorConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/trifactorConfig.cmake ${PROJECT_BINARY_DIR}/trifactorConfigVersion.cmake
         DESTINATION ${package_dir})
+
+# trifactor.pc, for pkg-config. Its paths follow the file, so an installation may be moved.
+file(RELATIVE_PATH from_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/trifactor.pc.in ${PROJECT_BINARY_DIR}/trifactor.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/trifactor.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

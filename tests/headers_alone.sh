@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every public header compiles as a file of its own, without any CUDA header; and nvcc takes them all.
+# Every public header compiles as a file of its own, without any CUDA header; and nvcc takes them all. Those of C compile as
+# C99 and as C++11, without a warning of a pedant.
 # Usage: headers_alone.sh INCLUDE GENERATED CXX NVCC|none
 set -euo pipefail
 include=$1 generated=$2 cxx=$3 nvcc=$4
@@ -14,7 +15,12 @@ for header in $headers; do
 done
 ls "$work"/*.cpp | xargs -P "$(nproc)" -n 1 \
   "$cxx" -std=c++20 -Wall -Wextra -Werror -I"$include" -I"$generated" -fsyntax-only
+for header in trifactor.h trifactor/dense.h trifactor/sparse.h; do
+  printf '#include <%s>\n#include <%s>\nint main(void) { return TRIFACTOR_OK; }\n' "$header" "$header" >"$work/header.c"
+  "${CC:-cc}" -std=c99 -Wall -Wextra -pedantic -Wstrict-prototypes -Werror -I"$include" -fsyntax-only "$work/header.c"
+  "$cxx" -x c++ -std=c++11 -Wall -Wextra -pedantic -Werror -I"$include" -fsyntax-only "$work/header.c"
+done
 if [ "$nvcc" != none ]; then
   "$nvcc" -std=c++20 -arch=sm_90 -Werror=all-warnings -I"$include" -I"$generated" -ptx -o "$work/all.ptx" "$work/all.cu"
 fi
-echo "$(wc -w <<<"$headers") headers compile alone"
+echo "$(wc -w <<<"$headers") headers compile alone, and three of C"
