@@ -3,6 +3,9 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trifactor)
 
 install(TARGETS trifactor EXPORT trifactorTargets)
+if(TARGET trifactor_lapack)
+  install(TARGETS trifactor_lapack)
+endif()
 install(DIRECTORY include/trifactor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN *.h PATTERN *.hpp PATTERN testing.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE)
 install(FILES include/trifactor.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

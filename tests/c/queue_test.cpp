@@ -1,5 +1,6 @@
 // Queues, memory, messages and what is there, through the C functions.
 #include <c/support.hpp>
+#include <trifactor/testing.hpp>
 
 #include <cstring>
 #include <thread>
@@ -35,9 +36,11 @@ TEST(CQueue, CopiesAndFills) {
   EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "source_ld = 4",
                 trifactor_copy_columns(nullptr, near, 4, q.get(), b.data(), 8, 8, 2));
   void* memory = near;
-  EXPECT_STATUS(TRIFACTOR_OUT_OF_MEMORY, "", trifactor_allocate(q.get(), std::size_t(1) << 60, &memory));
+  trifactor::testing::fail_allocation(1);
+  EXPECT_STATUS(TRIFACTOR_OUT_OF_MEMORY, "4096", trifactor_allocate(q.get(), 4096, &memory));
+  trifactor::testing::fail_allocation(0);
   EXPECT_EQ(memory, nullptr);
-  EXPECT_EQ(trifactor_last_detail(), int64_t(1) << 60);
+  EXPECT_EQ(trifactor_last_detail(), 4096);
 }
 
 TEST(CQueue, NullsAreRefusedEverywhere) {

@@ -48,6 +48,9 @@ for header in "$source"/include/trifactor/*.h "$source"/include/trifactor/*.hpp 
 done
 [ -n "$(find "$work/installed" -name trifactor.f90)" ] || fail "trifactor.f90 is not installed"
 
+drop_in=$(find "$work/installed" -name 'libtrifactor_lapack.so')
+[ -z "$drop_in" ] || bash "$source/tests/lapack/names.sh" "$drop_in" || fail "the LAPACK drop-in where it is installed"
+
 library=$(find "$work/installed" -name 'libtrifactor.so')
 [ -n "$library" ] || { echo "no shared library: exports are not checked"; exit 0; }
 exported=$(nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//')   # mangled: names carry their length
