@@ -18,7 +18,7 @@ struct Settings {
   /// Solves with a factor that is there already are worth their copies from so many right-hand sides on: an estimate
   /// from 20 GB/s of copies and 200 Gflop/s of a host.
   std::int64_t min_columns = 256;
-  /// Columns that are copied at a time; 0: as many as make 32 MB, at most 512.
+  /// Columns that are copied at a time; 0: of a triangle 512, otherwise all.
   std::int64_t chunk = 0;
 };
 

@@ -13,12 +13,12 @@ namespace trifactor::lapack {
 
 namespace {
 
-#define TRIFACTOR_FUNCTIONS(X)                                                                            \
-  X(queue_host)                                                                                           \
-  X(queue_cuda)                                                                                           \
-  X(queue_sync) X(allocate) X(free) X(copy_columns) X(last_message) X(why_no_cuda) X(matrix) X(cholesky)  \
-      X(cholesky_factor_solve) X(cholesky_solve) X(cholesky_inverse) X(lu) X(lu_factor_solve) X(lu_solve) \
-          X(lu_inverse)
+#define TRIFACTOR_FUNCTIONS(X)                                                                                      \
+  X(queue_host)                                                                                                     \
+  X(queue_cuda)                                                                                                     \
+  X(queue_sync)                                                                                                     \
+  X(allocate) X(free) X(copy_columns) X(last_message) X(why_no_cuda) X(matrix) X(cholesky) X(cholesky_factor_solve) \
+      X(cholesky_solve) X(cholesky_inverse) X(lu) X(lu_factor_solve) X(lu_solve) X(lu_inverse)
 
 /// The C functions of libtrifactor.
 struct Api {
@@ -60,11 +60,11 @@ std::size_t size_of(trifactor_scalar scalar) {
 /// Columns begin at multiples of 16 entries, as kernels like them.
 std::int64_t device_ld(const HostMatrix& A) { return std::max<std::int64_t>((A.rows + 15) / 16 * 16, 16); }
 
-/// How many columns are copied at a time.
-std::int64_t chunk_of(const HostMatrix& A, std::size_t size) {
+/// How many columns are copied at a time. Of a triangle, the diagonal block of each chunk is copied as a whole.
+std::int64_t chunk_of(const HostMatrix& A, Part part) {
+  constexpr std::int64_t columns_of_triangle = 512;
   if (settings().chunk > 0) return settings().chunk;
-  constexpr std::int64_t chunk_bytes = 32 << 20, most = 512;
-  return std::clamp<std::int64_t>(chunk_bytes / std::max<std::int64_t>(A.rows * std::int64_t(size), 1), 1, most);
+  return part == Part::Whole ? A.cols : columns_of_triangle;
 }
 
 /// Begin and end of the rows outside of the diagonal block that columns begin .. end-1 have in a part; for Whole all
@@ -141,7 +141,7 @@ trifactor_view Worker::view(trifactor_scalar scalar, Slot slot, HostMatrix shape
 
 bool Worker::send(trifactor_scalar scalar, Slot slot, HostMatrix A, Part part) {
   const std::size_t size = size_of(scalar);
-  const std::int64_t ld = device_ld(A), chunk = chunk_of(A, size);
+  const std::int64_t ld = device_ld(A), chunk = chunk_of(A, part);
   if (!make_room(slot, std::size_t(ld * A.cols) * size)) return false;
   for (std::int64_t begin = 0; begin < A.cols; begin += chunk) {
     const std::int64_t end = std::min(begin + chunk, A.cols);
@@ -172,7 +172,7 @@ void Worker::copy_back(const void* source, std::size_t source_ld, void* target, 
 
 void Worker::fetch(trifactor_scalar scalar, Slot slot, HostMatrix A, Part part) {
   const std::size_t size = size_of(scalar);
-  const std::int64_t ld = device_ld(A), chunk = chunk_of(A, size);
+  const std::int64_t ld = device_ld(A), chunk = chunk_of(A, part);
   for (std::int64_t begin = 0; begin < A.cols; begin += chunk) {
     const std::int64_t end = std::min(begin + chunk, A.cols);
     const Rows rows = rows_of(A, part, begin, end);
