@@ -144,10 +144,7 @@ void copy_now([[maybe_unused]] QueueState& s, const void* source, std::size_t so
   if (rows == 0 || cols == 0) return;
   if (!source) api::fail("copy", "source is null");
 #if TRIFACTOR_HAS_CUDA
-  if (s.cuda) {
-    s.cuda->copy_columns(source, source_ld, target, target_ld, rows, cols);
-    return s.cuda->sync();
-  }
+  if (s.cuda) return s.cuda->copy_columns_now(source, source_ld, target, target_ld, rows, cols);
 #endif
   for (std::size_t j = 0; j < cols; ++j)
     std::memcpy(static_cast<char*>(target) + j * target_ld, static_cast<const char*>(source) + j * source_ld, rows);

@@ -58,6 +58,9 @@ class CudaEngine {
   void fill_zero(void*, std::size_t bytes);
   void copy_columns(const void* source, std::size_t source_ld, void* target, std::size_t target_ld, std::size_t rows,
                     std::size_t cols);
+  /// The same, complete on return. Large copies from and to pageable memory go through page-locked memory.
+  void copy_columns_now(const void* source, std::size_t source_ld, void* target, std::size_t target_ld,
+                        std::size_t rows, std::size_t cols);
 
   Arena& arena() { return main_->arena_; }
   Arena& pinned() { return main_->pinned_; }
