@@ -30,6 +30,12 @@ LD_PRELOAD=$drop_in TRIFACTOR_LAPACK=${TRIFACTOR_LAPACK:-host},verbose TRIFACTOR
   TRIFACTOR_TUNING=$here/blocks.txt "$program" <"$input" >"$work/ours" 2>"$work/report" || { cat "$work/report"; exit 1; }
 cat "$work/report"
 
+if [ "${TRIFACTOR_LAPACK:-host}" = cuda ] && grep -q 'calls are passed on' "$work/report"; then
+  echo "skipped: no GPU"
+  [ "${TRIFACTOR_REQUIRE_CUDA:-0}" != 1 ] || exit 1
+  exit 77
+fi
+
 # What the drop-in must have been called for, and what the program must have come to.
 where=${TRIFACTOR_LAPACK:-host}
 calls=$(grep -oE "$where [0-9]+ calls" "$work/report" | grep -oE '[0-9]+')
