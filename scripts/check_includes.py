@@ -41,6 +41,7 @@ OUTSIDE = [
     (r"metis\.h|(suitesparse/)?(amd|colamd|cholmod)\w*\.h", ["src/sparse", "tests", "bench"],
      "orderings stay in src/sparse"),
     (r"(superlu/)?(slu_\w+|supermatrix)\.h", ["src/host"], "SuperLU stays in src/host"),
+    (r"Eigen/\w+", ["include", "tests"], "Eigen is for trifactor/eigen.hpp and its test"),
     (r"trifactor/testing\.hpp", ["src", "tests", "bench"], "testing.hpp is for this project's own tests"),
     (r"commit\.hpp", ["tools", "bench"], "commit.hpp is written for the tools"),
 ]

@@ -7,14 +7,16 @@ include=$1 generated=$2 cxx=$3 nvcc=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-headers=$(cd "$include" && ls trifactor/*.hpp; echo trifactor/config.hpp)
+headers=$(cd "$include" && ls trifactor/*.hpp | grep -v eigen; echo trifactor/config.hpp)
 for header in $headers; do
   name=$(basename "$header" .hpp)
   printf '#include <%s>\n#include <%s>\n' "$header" "$header" >"$work/$name.cpp"   # the second must do nothing
   printf '#include <%s>\n' "$header" >>"$work/all.cu"
 done
+eigen=$(compgen -G '/usr/include/eigen3' || compgen -G '/usr/local/include/eigen3' || true)
+if [ -n "$eigen" ]; then printf '#include <trifactor/eigen.hpp>\n#include <trifactor/eigen.hpp>\n' >"$work/eigen.cpp"; fi
 ls "$work"/*.cpp | xargs -P "$(nproc)" -n 1 \
-  "$cxx" -std=c++20 -Wall -Wextra -Werror -I"$include" -I"$generated" -fsyntax-only
+  "$cxx" -std=c++20 -Wall -Wextra -Werror -I"$include" -I"$generated" ${eigen:+-isystem "$eigen"} -fsyntax-only
 for header in trifactor.h trifactor/dense.h trifactor/sparse.h; do
   printf '#include <%s>\n#include <%s>\nint main(void) { return TRIFACTOR_OK; }\n' "$header" "$header" >"$work/header.c"
   "${CC:-cc}" -std=c99 -Wall -Wextra -pedantic -Wstrict-prototypes -Werror -I"$include" -fsyntax-only "$work/header.c"
