@@ -30,7 +30,7 @@ program: configure
 	cmake --build build -j $(JOBS) --target trifactor_program
 
 install: configure
-	cmake --build build -j $(JOBS) --target trifactor_program
+	cmake --build build -j $(JOBS) --target installed_files
 	cmake --install build --prefix $(PREFIX)
 
 demo: program

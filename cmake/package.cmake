@@ -3,8 +3,12 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trifactor)
 
 install(TARGETS trifactor EXPORT trifactorTargets)
+add_custom_target(installed_files)   # what `make install` builds
+add_dependencies(installed_files trifactor)
 if(TARGET trifactor_lapack)
-  install(TARGETS trifactor_lapack)
+  set_target_properties(trifactor_lapack PROPERTIES EXPORT_NAME lapack)
+  install(TARGETS trifactor_lapack EXPORT trifactorTargets)
+  add_dependencies(installed_files trifactor_lapack)
 endif()
 install(DIRECTORY include/trifactor DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN *.h PATTERN *.hpp PATTERN testing.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE)
@@ -14,6 +18,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/trifactor/config.hpp DESTINATION $
 install(EXPORT trifactorTargets NAMESPACE trifactor:: DESTINATION ${package_dir})
 if(TRIFACTOR_TOOLS)
   install(TARGETS trifactor_program)
+  add_dependencies(installed_files trifactor_program)
 endif()
 
 configure_package_config_file(cmake/trifactorConfig.cmake.in ${PROJECT_BINARY_DIR}/trifactorConfig.cmake
@@ -23,6 +28,8 @@ install(FILES ${PROJECT_BINARY_DIR}/trifactorConfig.cmake ${PROJECT_BINARY_DIR}/
         DESTINATION ${package_dir})
 
 # trifactor.pc, for pkg-config. Its paths follow the file, so an installation may be moved.
-file(RELATIVE_PATH from_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(cmake/trifactor.pc.in ${PROJECT_BINARY_DIR}/trifactor.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/trifactor.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(BUILD_SHARED_LIBS)
+  file(RELATIVE_PATH from_pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  configure_file(cmake/trifactor.pc.in ${PROJECT_BINARY_DIR}/trifactor.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/trifactor.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

@@ -35,6 +35,8 @@ expect() {
   has "program 2" out   # not positive definite
   has "xerbla DPOTRF 2" out
   has "xerbla DPOTRF 1" out
+  has "singular 2 2" out
+  has "visible 0" out   # libtrifactor's names, after it has been loaded
   has "threads 0" out
   has "libcaller.so potrf 42 getrf 42" out   # the child's, always
 }
@@ -47,7 +49,7 @@ has "host 800 calls of order 30 to 30" err
 run TRIFACTOR_LAPACK=host,verbose TRIFACTOR_LAPACK_MIN=0
 expect 0
 has "host 809 calls of order 2 to 30" err
-has "passed on 2 calls of order -1 to 2" err
+has "passed on 4 calls of order -1 to 2" err
 run TRIFACTOR_LAPACK_MIN=0   # no line unless it is asked for, with a GPU or without
 [ ! -s "$work/err" ] || fail "standard error is not empty"
 

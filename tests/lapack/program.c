@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 void dpotrf_(const char*, const int*, double*, const int*, int*, size_t);
+void dpotri_(const char*, const int*, double*, const int*, int*, size_t);
+void dgetri_(const int*, double*, const int*, const int*, double*, const int*, int*);
 
 /* Programs may have an xerbla of their own. */
 void xerbla_(const char* name, const int* position, size_t length) {
@@ -35,6 +37,16 @@ static void call_own(void) {
   printf("program %d\n", info);
 }
 
+/* Factors whose second pivot is zero have no inverse. */
+static void call_singular(void) {
+  double a[] = {1, 1, 1, 0}, b[] = {1, 1, 1, 0}, room[2];
+  const int n = 2, pivots[] = {1, 2};
+  int cholesky = -1, lu = -1;
+  dpotri_("L", &n, a, &n, &cholesky, 1);
+  dgetri_(&n, b, &n, pivots, room, &n, &lu);
+  printf("singular %d %d\n", cholesky, lu);
+}
+
 static void* work(void* wrong) {
   for (int i = 0; i < 200; ++i) {
     double a[30 * 30] = {0};
@@ -51,6 +63,8 @@ static void* work(void* wrong) {
 int main(int count, char** words) {
   for (int i = 1; i < count; ++i) call(words[i]);
   call_own();
+  call_singular();
+  printf("visible %d\n", dlsym(RTLD_DEFAULT, "trifactor_version") != NULL);
   pthread_t threads[4];
   int wrong[4] = {0, 0, 0, 0};
   for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, work, &wrong[i]);
