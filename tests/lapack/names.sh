@@ -63,6 +63,12 @@ TRIFACTOR_LAPACK=host,verbose TRIFACTOR_LAPACK_MIN=0 "$work/linked" "$work/libca
 has "program 2" out
 has "host 805 calls" err
 
+# Without any other LAPACK, small calls reach the one that libtrifactor was linked with.
+$cc -Wall -Wextra -Werror -rdynamic -o "$work/alone" "$here/program.c" "$drop_in" -Wl,-rpath,"$(dirname "$drop_in")" -ldl -lpthread
+"$work/alone" >"$work/out" 2>"$work/err" || fail "without another LAPACK"
+has "program 2" out
+has "singular 2 2" out
+
 # libtrifactor comes only with the first large call, and stays out of the way of the program's names.
 loaded() { env LD_DEBUG=files LD_PRELOAD="$drop_in" "$@" "$work/program" 2>&1 | grep -c 'calling init:.*libtrifactor\.so' || true; }
 [ "$(loaded TRIFACTOR_LAPACK=host)" = 0 ] || fail "libtrifactor was loaded without a large call"
