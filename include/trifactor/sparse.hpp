@@ -41,9 +41,9 @@ struct Pattern {
   }
 };
 
-/// Metis: nested dissection, always with the same seed. Amd: approximate minimum degree. Auto: Amd; where Metis may save
-/// more time than it takes itself, both, and the one that needs fewer operations. What is saved depends on the threads that
-/// Queue::host() takes.
+/// Metis: nested dissection as METIS does it, by code of our own on all threads. Amd: approximate minimum degree. Both give
+/// the same order in every run and with any number of threads. Auto: Amd; where Metis may save more time than it takes
+/// itself, both, and the one that needs fewer operations. What is saved depends on the threads that Queue::host() takes.
 enum class Ordering { Auto, Metis, Amd, Natural, Given };
 
 struct AnalyzeOptions {
@@ -119,7 +119,8 @@ class TRIFACTOR_API SparsePlan {
   /// By powers of two, up to the widest front.
   std::vector<WidthBin> width_histogram() const;
 
-  /// "graph", "amd", "metis", "tree", "fronts", "targets" in the order in which they ran, and how long they took.
+  /// "graph", "amd", "metis", "tree", "fronts", "targets" in the order in which they ran, and how long they took. Ordering
+  /// Auto with many threads runs "amd" beside "metis", each with a "tree" of its own.
   struct Step {
     std::string name;
     double seconds = 0;
@@ -143,7 +144,7 @@ class TRIFACTOR_API SparsePlan {
 };
 
 /// Plans the factorization of every matrix with this pattern. Throws InvalidArgument when the pattern breaks a rule or is
-/// not a matrix of fewer than 2^31 columns, and OutOfMemory. Runs on the host, and calls into METIS one at a time.
+/// not a matrix of fewer than 2^31 columns, and OutOfMemory. Runs on the threads of the host.
 template <SparseIndex I>
 TRIFACTOR_API std::shared_ptr<const SparsePlan> analyze(const Pattern<I>&, const AnalyzeOptions& = {});
 

@@ -39,9 +39,10 @@ const std::vector<SparsePlan::Step>& SparsePlan::steps() const noexcept { return
 
 std::size_t SparsePlan::plan_bytes() const noexcept {
   const sparse::Plan& p = data();
-  std::size_t bytes = sizeof(State) + state_->level.size() * sizeof(state_->level[0]);
+  std::size_t bytes =
+      sizeof(State) + state_->level.size() * sizeof(state_->level[0]) + p.target.size() * sizeof(index_t);
   for (const auto* array : {&p.permutation, &p.inverse, &p.first, &p.parent, &p.row_start, &p.rows, &p.place,
-                            &p.factor_start, &p.level_start, &p.level_fronts, &p.target})
+                            &p.factor_start, &p.level_start, &p.level_fronts})
     bytes += array->size() * sizeof(index_t);
   return bytes;
 }

@@ -58,12 +58,12 @@ struct SolveTuning {
 };
 
 struct SparseTuning {
-  // Ordering Auto: the time of METIS against what it may save. For one thread of the host:
+  // Ordering Auto: the time of nested dissection (Metis) against what it may save. For one thread of the host:
   index_t flops_per_ns = 45;   // speed of a factorization,
   index_t nonzero_ns = 13;     // and for each nonzero of L on top of it, with one solve
-  index_t metis_node_ns = 250, metis_entry_ns = 20;  // for each node and entry of the graph that it gets, times log2 of the nodes
-  index_t tree_ns = 8;         // for each entry of the whole graph: merging equal columns, and another tree
-  index_t metis_gain = 10;     // percent that METIS may save of AMD's time on any graph
+  index_t metis_node_ns = 250, metis_entry_ns = 20;  // for each point and entry of their graph, times log2 of the points
+  index_t tree_ns = 15;        // for each entry of that graph: another tree, by one thread however many there are
+  index_t metis_gain = 10;     // percent that dissection may save of AMD's time on any graph
   // A front is merged into its parent when together they have up to `tiny` columns, or up to `narrow` columns and at most
   // `narrow_zeros` percent of stored zeros, or likewise up to `medium`, or any number with at most `wide_zeros` percent.
   index_t tiny = 4;

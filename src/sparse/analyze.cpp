@@ -1,7 +1,11 @@
 #include <sparse/analyze.hpp>
 
+#include <sparse/dissect.hpp>
 #include <sparse/fronts.hpp>
 #include <sparse/order.hpp>
+#include <sparse/pattern_check.hpp>
+#include <sparse/targets.hpp>
+#include <sparse/tasks.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -22,21 +26,19 @@ auto timed(Analysis& analysis, const char* name, Run run) {
 }
 
 /// The tree in one certain order.
-Tree tree_by(Analysis& analysis, const Graph& graph, Ordering ordering, const std::vector<index_t>& given) {
+Tree tree_by(Analysis& analysis, const CompressedGraph& points, Ordering ordering, int threads) {
   analysis.ordering = ordering;
   const std::vector<node_t> order = [&] {
     switch (ordering) {
       case Ordering::Metis:
-        return timed(analysis, "metis", [&] { return metis_order(graph); });
+        return timed(analysis, "metis", [&] { return dissect(points.graph, points.weight.data(), threads); });
       case Ordering::Amd:
-        return timed(analysis, "amd", [&] { return amd_order(graph); });
-      case Ordering::Given:
-        return timed(analysis, "given", [&] { return given_order(graph, given); });
-      default:
-        return timed(analysis, "natural", [&] { return natural_order(graph); });
+        return timed(analysis, "amd", [&] { return amd_order(points); });
+      default:  // points are numbered as they are to come
+        return natural_order(points.graph);
     }
   }();
-  return timed(analysis, "tree", [&] { return make_tree(graph, order); });
+  return timed(analysis, "tree", [&] { return make_tree(points, order, threads); });
 }
 
 /// The share of AMD's work that nested dissection may save, from the largest column of L, measured in points of a mesh.
@@ -52,47 +54,67 @@ double possible_gain(double points, double largest, const core::SparseTuning& tu
   return std::max(any, 1 - ratio * ratio);
 }
 
-/// Whether METIS takes less time than it may save on all factorizations and solves by AMD's tree.
-bool metis_may_pay(const Graph& graph, const Tree& amd, double factorizations, const core::SparseTuning& tuning,
-                   int threads) {
-  const double n = double(graph.nodes()), entries = double(graph.start.back());
-  if (double(amd.nonzeros) == n + entries / 2) return false;  // no fill at all
-  // METIS sees columns with the same entries, the unknowns of a point, as one; AMD leaves them neighbours.
-  const double points = n - double(std::count(amd.follows.begin(), amd.follows.end(), char(true)));
-  const double unknowns = n / points;
-  const double links = points * std::max(0.0, entries / n - (unknowns - 1)) / unknowns;
-  const double largest = double(*std::max_element(amd.count.begin(), amd.count.end())) / unknowns;
-
-  const double metis =
-      (double(tuning.metis_node_ns) * points + double(tuning.metis_entry_ns) * links) * std::log2(points + 1) +
-      double(tuning.tree_ns) * entries;
-  const double speed = 1 + (threads - 1) * double(tuning.shared_speed) / 100;
-  const double factor =
-      (amd.flops / double(tuning.flops_per_ns) + double(tuning.nonzero_ns) * double(amd.nonzeros)) / speed;
-  return metis < factorizations * possible_gain(points, largest, tuning) * factor;
+/// How much faster so many threads are than one.
+double speed_of(int threads, const core::SparseTuning& tuning) {
+  return 1 + (threads - 1) * double(tuning.shared_speed) / 100;
 }
 
-/// AMD takes little time and is good for small graphs and for those that stay sparse, nested dissection for large ones.
-Tree tree_by_choice(Analysis& analysis, const Graph& graph, double factorizations, const core::SparseTuning& tuning,
-                    int threads) {
-  Tree amd = tree_by(analysis, graph, Ordering::Amd, {});
-  if (!metis_can(graph) || !metis_may_pay(graph, amd, factorizations, tuning, threads)) return amd;
-  Tree metis = tree_by(analysis, graph, Ordering::Metis, {});
-  if (metis.flops < amd.flops) return metis;
-  analysis.ordering = Ordering::Amd;
+/// Whether nested dissection takes less time than it may save on all factorizations and solves by AMD's tree.
+bool dissection_may_pay(const CompressedGraph& points, const Tree& amd, double factorizations,
+                        const core::SparseTuning& tuning, int threads) {
+  const double n = double(points.columns()), count = double(points.points());
+  if (amd.nonzeros == points.columns() + points.links_of_columns()) return false;  // no fill at all
+  const double unknowns = n / count, links = double(points.graph.start.back());
+  const double largest = double(*std::max_element(amd.count.begin(), amd.count.end())) / unknowns;
+
+  const double speed = speed_of(threads, tuning);
+  const double dissection = (double(tuning.metis_node_ns) * count + double(tuning.metis_entry_ns) * links) *
+                                std::log2(count + 1) / speed + double(tuning.tree_ns) * links;
+  const double factor =
+      (amd.flops / double(tuning.flops_per_ns) + double(tuning.nonzero_ns) * double(amd.nonzeros)) / speed;
+  return dissection < factorizations * possible_gain(count, largest, tuning) * factor;
+}
+
+/// Whether there are so many threads that dissection takes about as long as AMD, which has one, takes alone: a twelfth
+/// of the time that dissection would take with one (a quarter to a 37th). Small graphs are not worth it.
+bool worth_both_at_once(const CompressedGraph& points, const core::SparseTuning& tuning, int threads) {
+  constexpr double amd_share = 1.0 / 12;
+  constexpr index_t large = 20000;  // points
+  return points.points() >= large && amd_share * speed_of(threads, tuning) >= 1;
+}
+
+/// Both trees, in half the time or less. Returns that of AMD and leaves the other in `dissected`.
+Tree trees_at_once(Analysis& analysis, const CompressedGraph& points, int threads, Tree& dissected) {
+  Analysis beside;
+  Tree amd;
+  Failure failure;
+  with_threads(threads, [&] {
+#pragma omp taskgroup
+    {
+#pragma omp task default(shared)
+      failure.guard([&] { amd = tree_by(beside, points, Ordering::Amd, 0); });
+      failure.guard([&] { dissected = tree_by(analysis, points, Ordering::Metis, 0); });
+    }
+  });
+  failure.rethrow();
+  analysis.steps.insert(analysis.steps.end(), beside.steps.begin(), beside.steps.end());
   return amd;
 }
 
-Tree tree_of(Analysis& analysis, const Graph& graph, const AnalyzeOptions& options, const core::SparseTuning& tuning,
-             int threads) {
-  if (options.ordering == Ordering::Auto)
-    return tree_by_choice(analysis, graph, double(options.expected_factorizations), tuning, threads);
-  if (options.ordering == Ordering::Metis && !metis_can(graph)) {
-    analysis.note = "AMD instead of METIS, which counts in 32 bits: the graph has " +
-                    std::to_string(graph.start.back()) + " entries";
-    return tree_by(analysis, graph, Ordering::Amd, {});
+/// AMD takes little time and is good for small graphs and for those that stay sparse, nested dissection for large ones.
+Tree tree_by_choice(Analysis& analysis, const CompressedGraph& points, double factorizations,
+                    const core::SparseTuning& tuning, int threads) {
+  Tree amd, dissected;
+  if (worth_both_at_once(points, tuning, threads)) {
+    amd = trees_at_once(analysis, points, threads, dissected);
+  } else {
+    amd = tree_by(analysis, points, Ordering::Amd, threads);
+    if (!dissection_may_pay(points, amd, factorizations, tuning, threads)) return amd;
+    dissected = tree_by(analysis, points, Ordering::Metis, threads);
   }
-  return tree_by(analysis, graph, options.ordering, options.permutation);
+  const bool better = dissected.flops < amd.flops;
+  analysis.ordering = better ? Ordering::Metis : Ordering::Amd;
+  return better ? std::move(dissected) : std::move(amd);
 }
 
 }  // namespace
@@ -105,10 +127,20 @@ Analysis analyze(const Pattern<I>& pattern, const AnalyzeOptions& options, const
   if (options.expected_factorizations < 1)
     refuse("options.expected_factorizations", options.expected_factorizations, "be at least 1");
   Analysis analysis;
-  const Graph graph = timed(analysis, "graph", [&] { return graph_of(pattern, options.duplicates); });
-  const Tree tree = tree_of(analysis, graph, options, tuning, threads);
-  analysis.plan = timed(analysis, "fronts", [&] { return make_fronts(graph, tree, tuning); });
-  timed(analysis, "targets", [&] { return set_targets(pattern, analysis.plan), 0; });
+  const bool kept = options.ordering == Ordering::Given || options.ordering == Ordering::Natural;
+  const CompressedGraph points = timed(analysis, "graph", [&] {
+    if (!kept) return points_of(pattern, options.duplicates, threads);
+    check_shape(pattern);
+    const Graph no_links{std::vector<index_t>(pattern.rows + 1, 0), {}};
+    const std::vector<node_t> order = options.ordering == Ordering::Given ? given_order(no_links, options.permutation)
+                                                                          : natural_order(no_links);
+    return points_of(pattern, options.duplicates, threads, &order);
+  });
+  const Tree tree = options.ordering == Ordering::Auto
+                        ? tree_by_choice(analysis, points, double(options.expected_factorizations), tuning, threads)
+                        : tree_by(analysis, points, options.ordering, threads);
+  analysis.plan = timed(analysis, "fronts", [&] { return make_fronts(points, tree, tuning, threads); });
+  timed(analysis, "targets", [&] { return set_targets(pattern, points, analysis.plan, threads), 0; });
   return analysis;
 }
 

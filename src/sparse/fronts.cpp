@@ -1,6 +1,9 @@
 #include <sparse/fronts.hpp>
 
+#include <sparse/tasks.hpp>
+
 #include <algorithm>
+#include <numeric>
 
 namespace trifactor::sparse {
 
@@ -26,14 +29,14 @@ struct Children {
 struct Forest {
   std::vector<node_t> parent;
   std::vector<node_t> columns, below;  // columns, and rows below them
-  std::vector<node_t> front_of;        // of each column of the tree
+  std::vector<node_t> front_of;        // of each point of the tree
 
   node_t size() const { return node_t(parent.size()); }
   index_t update(index_t s) const { return index_t(below[s]) * below[s]; }  // entries of its update matrix
 };
 
-/// Fundamental supernodes: runs of columns, each the only child of the next, and each with the rows of the next and one
-/// more.
+/// Fundamental supernodes: runs of points, each the only child of the next, and each with the rows of the next and its
+/// own.
 Forest supernodes(const Tree& tree) {
   const node_t n = node_t(tree.parent.size());
   std::vector<node_t> children(n, 0);
@@ -43,13 +46,14 @@ Forest supernodes(const Tree& tree) {
   Forest f;
   f.front_of.resize(n);
   for (node_t j = 0; j < n; ++j) {
-    const bool grows = j > 0 && tree.parent[j - 1] == j && children[j] == 1 && tree.count[j - 1] == tree.count[j] + 1;
+    const bool grows = j > 0 && tree.parent[j - 1] == j && children[j] == 1 &&
+                       tree.count[j - 1] == tree.count[j] + tree.weight[j - 1];
     if (!grows) {
       f.columns.push_back(0);
       f.below.push_back(0);
     }
-    ++f.columns.back();
-    f.below.back() = tree.count[j] - 1;
+    f.columns.back() += tree.weight[j];
+    f.below.back() = tree.count[j] - tree.weight[j];
     f.front_of[j] = node_t(f.columns.size()) - 1;
   }
   f.parent.assign(f.columns.size(), -1);
@@ -141,11 +145,11 @@ std::vector<node_t> order_for_stack(const Forest& f) {
   return place;
 }
 
-/// The columns and fronts in their final order: everything but the rows.
-Plan skeleton(const Tree& tree, const Forest& f) {
+/// The columns and fronts in their final order: everything but the rows. at: of each point of the tree.
+Plan skeleton(const CompressedGraph& points, const Tree& tree, const Forest& f, std::vector<Position>& at) {
   const std::vector<node_t> place = order_for_stack(f);
   Plan plan;
-  plan.n = index_t(tree.parent.size());
+  plan.n = points.columns();
   const index_t fronts = index_t(f.parent.size());
   plan.parent.resize(fronts);
   plan.first.assign(fronts + 1, 0);
@@ -164,10 +168,14 @@ Plan skeleton(const Tree& tree, const Forest& f) {
   plan.permutation.resize(plan.n);
   plan.inverse.resize(plan.n);
   std::vector<index_t> cursor(plan.first.begin(), plan.first.end() - 1);
-  for (index_t j = 0; j < plan.n; ++j) {
-    const index_t column = cursor[place[f.front_of[j]]]++;
-    plan.permutation[column] = tree.permutation[j];
-    plan.inverse[tree.permutation[j]] = column;
+  for (index_t j = 0; j < points.points(); ++j) {
+    index_t& column = cursor[place[f.front_of[j]]];
+    at[j] = {node_t(column), place[f.front_of[j]]};
+    const node_t point = tree.permutation[j];
+    for (node_t k = points.member_start[point]; k < points.member_start[point + 1]; ++k) {
+      plan.permutation[column] = points.members[k];
+      plan.inverse[points.members[k]] = column++;
+    }
   }
   plan.factor_entries = plan.factor_start.back();
   plan.factor_nonzeros = tree.nonzeros;
@@ -175,50 +183,124 @@ Plan skeleton(const Tree& tree, const Forest& f) {
   return plan;
 }
 
+/// Trees of fronts that threads take side by side, none below another, and the fronts above them.
+struct Subtrees {
+  std::vector<node_t> first, root;  // of each tree, a range of fronts; in ascending order
+  std::vector<node_t> from;         // of every front: itself, or the front above the tree that it is in; -1: none
+
+  /// A tree may have a small share of all rows.
+  explicit Subtrees(const Plan& plan) : from(plan.fronts()) {
+    constexpr index_t shares = 64;
+    const index_t limit = plan.row_start.back() / shares;
+    std::vector<node_t> lowest(plan.fronts());  // the first front below s
+    std::iota(lowest.begin(), lowest.end(), 0);
+    std::iota(from.begin(), from.end(), 0);
+    for (index_t s = 0; s < plan.fronts(); ++s)
+      if (plan.parent[s] >= 0) lowest[plan.parent[s]] = std::min(lowest[plan.parent[s]], lowest[s]);
+    const auto small = [&](index_t s) { return plan.row_start[s + 1] - plan.row_start[lowest[s]] <= limit; };
+    for (index_t s = 0; s < plan.fronts(); ++s) {
+      const index_t parent = plan.parent[s];
+      if (!small(s) || (parent >= 0 && small(parent))) continue;
+      first.push_back(lowest[s]), root.push_back(node_t(s));
+      for (index_t t = lowest[s]; t <= s; ++t) from[t] = node_t(parent);
+    }
+  }
+};
+
 /// Row i is in the fronts on the paths from its entries of A up to the front of column i. Taking rows in ascending
 /// order leaves those of every front in ascending order.
-void set_rows(const Graph& graph, const Tree& tree, Plan& plan) {
-  const std::vector<Position> position = positions(plan);
-  std::vector<node_t> seen(plan.parent.size(), -1);  // the last row that was put into a front
-  std::vector<index_t> cursor(plan.parent.size());
-  plan.rows.resize(plan.row_start.back());
-  for (index_t s = 0; s < plan.fronts(); ++s) {
-    cursor[s] = plan.row_start[s];
-    for (index_t j = plan.first[s]; j < plan.first[s + 1]; ++j) plan.rows[cursor[s]++] = j;
+class RowFiller {
+ public:
+  RowFiller(const Tree& tree, const std::vector<Position>& at, Plan& plan)
+      : tree_(tree), at_(at), plan_(plan), seen_(plan.fronts(), -1), cursor_(plan.fronts()),
+        by_column_(tree.parent.size()) {
+    plan.rows.resize(plan.row_start.back());
+    std::vector<node_t> next(plan.fronts() + 1, 0);
+    for (const Position& p : at) ++next[p.front + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    first_point_ = next;
+    for (std::size_t j = 0; j < at.size(); ++j) by_column_[next[at[j].front]++] = node_t(j);
   }
-  std::vector<node_t> reached;  // the fronts that row i was put into
-  for (index_t i = 0; i < plan.n; ++i) {
-    const index_t node = plan.permutation[i], top = position[node].front;
-    if (tree.follows[tree.inverse[node]]) {  // then row i - 1 is the same, and column i - 1 in the same front
-      for (const node_t s : reached) plan.rows[cursor[s]++] = i;
-      continue;
+
+  void run() {
+    const Subtrees trees(plan_);
+    const index_t count = index_t(trees.root.size());
+    for_ranges(count, count / 256 + 1, [&](index_t, index_t begin, index_t end) {
+      for (index_t t = begin; t < end; ++t) fill_tree(trees.first[t], trees.root[t]);
+    });
+    for (index_t s = 0; s < plan_.fronts(); ++s) {
+      if (trees.from[s] != node_t(s)) continue;
+      own_rows(s);
+      for_points(s, [&](node_t i) {
+        for_lower(i, [&](node_t k) { walk(i, trees.from[at_[k].front], s); });
+      });
     }
-    reached.clear();
-    for (index_t e = graph.start[node]; e < graph.start[node + 1]; ++e) {
-      const Position lower = position[graph.neighbours[e]];
-      if (lower.column > i) continue;
-      for (index_t s = lower.front; s != top && seen[s] != i; s = plan.parent[s]) {
-        seen[s] = node_t(i);
-        reached.push_back(node_t(s));
-        plan.rows[cursor[s]++] = i;
+  }
+
+ private:
+  template <class F>
+  void for_points(index_t s, const F& f) const {
+    for (node_t p = first_point_[s]; p < first_point_[s + 1]; ++p) f(by_column_[p]);
+  }
+  /// f(k) for the neighbours k of point i that come before it.
+  template <class F>
+  void for_lower(node_t i, const F& f) const {
+    for (index_t e = tree_.graph.start[i]; e < tree_.graph.start[i + 1]; ++e)
+      if (at_[tree_.graph.neighbours[e]].column < at_[i].column) f(tree_.graph.neighbours[e]);
+  }
+  void own_rows(index_t s) {
+    cursor_[s] = plan_.row_start[s];
+    for (index_t j = plan_.first[s]; j < plan_.first[s + 1]; ++j) plan_.rows[cursor_[s]++] = j;
+  }
+  /// Puts the rows of point i into the fronts from s up to the one below `top`.
+  void walk(node_t i, index_t s, index_t top) {
+    const node_t row = at_[i].column;
+    for (; s != top && seen_[s] != row; s = plan_.parent[s]) {
+      seen_[s] = row;
+      for (node_t c = 0; c < tree_.weight[i]; ++c) plan_.rows[cursor_[s]++] = row + c;
+    }
+  }
+  /// The fronts of a tree: rows of points within, then of those above.
+  void fill_tree(index_t first, index_t root) {
+    std::vector<std::pair<node_t, node_t>> above;  // (point above, point within), that are neighbours
+    for (index_t s = first; s <= root; ++s) own_rows(s);
+    for (index_t s = first; s <= root; ++s)
+      for_points(s, [&](node_t i) {
+        for_lower(i, [&](node_t k) { walk(i, at_[k].front, s); });
+        for (index_t e = tree_.graph.start[i]; e < tree_.graph.start[i + 1]; ++e) {
+          const node_t other = tree_.graph.neighbours[e];
+          if (at_[other].front > root) above.emplace_back(other, i);
+        }
+      });
+    std::sort(above.begin(), above.end(), [&](const auto& a, const auto& b) {
+      return std::pair(at_[a.first].column, a.second) < std::pair(at_[b.first].column, b.second);
+    });
+    for (const auto& [i, k] : above) walk(i, at_[k].front, plan_.parent[root]);
+  }
+
+  const Tree& tree_;
+  const std::vector<Position>& at_;  // of each point of the tree
+  Plan& plan_;
+  std::vector<node_t> seen_;         // the last row that was put into a front
+  std::vector<index_t> cursor_;      // where the next row of a front goes
+  std::vector<node_t> by_column_, first_point_;  // points in the order of their columns; the first one of each front
+};
+
+/// Rows below of a front are among those of its parent; both ascend.
+void set_places(Plan& plan) {
+  plan.place.resize(plan.rows.size());
+  for_ranges(plan.fronts(), plan.fronts() / 256 + 1, [&](index_t, index_t begin, index_t end) {
+    for (index_t s = begin; s < end; ++s) {
+      const index_t below = plan.row_start[s] + plan.col_count(s), parent = plan.parent[s];
+      std::fill(plan.place.begin() + plan.row_start[s], plan.place.begin() + below, index_t(-1));
+      if (parent < 0) continue;
+      index_t at = plan.row_start[parent];
+      for (index_t k = below; k < plan.row_start[s + 1]; ++k) {
+        while (plan.rows[at] < plan.rows[k]) ++at;
+        plan.place[k] = at - plan.row_start[parent];
       }
     }
-  }
-}
-
-void set_places(Plan& plan) {
-  const std::vector<node_t> parent(plan.parent.begin(), plan.parent.end());
-  Children children(parent);
-  plan.place.assign(plan.rows.size(), -1);
-  std::vector<node_t> place(plan.n);  // of a row among those of front s
-  for (index_t s = 0; s < plan.fronts(); ++s) {
-    if (children.begin(s) == children.end(s)) continue;
-    for (index_t k = plan.row_start[s]; k < plan.row_start[s + 1]; ++k)
-      place[plan.rows[k]] = node_t(k - plan.row_start[s]);
-    for (const node_t* c = children.begin(s); c != children.end(s); ++c)
-      for (index_t k = plan.row_start[*c] + plan.col_count(*c); k < plan.row_start[*c + 1]; ++k)
-        plan.place[k] = place[plan.rows[k]];
-  }
+  });
 }
 
 void set_levels(Plan& plan) {
@@ -259,10 +341,13 @@ double front_flops(index_t rows, index_t columns) {
   return squares(double(rows)) - squares(double(rows - columns));
 }
 
-Plan make_fronts(const Graph& graph, const Tree& tree, const core::SparseTuning& tuning) {
-  Plan plan = skeleton(tree, amalgamate(supernodes(tree), tuning));
-  set_rows(graph, tree, plan);
-  set_places(plan);
+Plan make_fronts(const CompressedGraph& points, const Tree& tree, const core::SparseTuning& tuning, int threads) {
+  std::vector<Position> at(points.points());
+  Plan plan = skeleton(points, tree, amalgamate(supernodes(tree), tuning), at);
+  with_threads(points.points() < worth_waking ? 1 : threads, [&] {
+    RowFiller(tree, at, plan).run();
+    set_places(plan);
+  });
   set_levels(plan);
   set_stack(plan);
   for (index_t s = 0; s < plan.fronts(); ++s) plan.front_flops += front_flops(plan.row_count(s), plan.col_count(s));

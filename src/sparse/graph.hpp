@@ -1,7 +1,6 @@
 // The undirected graph of a symmetric pattern, and the checks of a pattern on the way there.
 #pragma once
 
-#include <sparse/plan.hpp>
 #include <trifactor/sparse.hpp>
 
 #include <string>
@@ -29,14 +28,9 @@ struct Graph {
 template <SparseIndex I>
 Graph graph_of(const Pattern<I>& pattern, bool duplicates);
 
-/// Where a node of the graph is in a plan.
+/// Where a point is in a plan: its first column, and its front.
 struct Position {
   node_t column, front;
 };
-std::vector<Position> positions(const Plan&);
-
-/// Where every entry of a checked pattern goes: fills plan.target.
-template <SparseIndex I>
-void set_targets(const Pattern<I>& pattern, Plan& plan);
 
 }  // namespace trifactor::sparse

@@ -3,52 +3,14 @@
 #include <trifactor/error.hpp>
 
 #include <amd.h>
-#include <metis.h>
 
 #include <algorithm>
 #include <limits>
-#include <mutex>
 #include <numeric>
 
 namespace trifactor::sparse {
 
 namespace {
-
-static_assert(sizeof(idx_t) == sizeof(node_t), "METIS with 32-bit indices, as distributions package it");
-
-/// Spreads the bits of a node's number, so that sums of them tell sets apart (the finalizer of splitmix64).
-std::uint64_t spread(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-[[noreturn]] void out_of_memory(const char* who, const Graph& graph) {
-  throw OutOfMemory(std::string("analyze: ") + who + " ran out of memory for a graph of " +
-                        std::to_string(graph.nodes()) + " nodes and " + std::to_string(graph.start.back()) + " entries",
-                    std::size_t(graph.start.back()) * sizeof(node_t));
-}
-
-std::vector<node_t> dissect(const Graph& graph, std::vector<node_t> weight) {
-  idx_t n = idx_t(graph.nodes());
-  std::vector<node_t> order(n), place(n);
-  if (graph.start.back() == 0) return natural_order(graph);  // METIS asks for an edge
-  std::vector<idx_t> start(graph.start.begin(), graph.start.end());
-  std::vector<idx_t> neighbours = graph.neighbours;  // METIS takes them without const
-  idx_t options[METIS_NOPTIONS];
-  METIS_SetDefaultOptions(options);
-  options[METIS_OPTION_NUMBERING] = 0;
-  options[METIS_OPTION_SEED] = 1;
-  options[METIS_OPTION_COMPRESS] = 0;  // done already
-  static std::mutex one_at_a_time;     // METIS draws from rand(), which threads share
-  const std::lock_guard lock(one_at_a_time);
-  const int status = METIS_NodeND(&n, start.data(), neighbours.data(), weight.empty() ? nullptr : weight.data(),
-                                  options, order.data(), place.data());
-  if (status == METIS_ERROR_MEMORY) out_of_memory("METIS", graph);
-  if (status != METIS_OK) throw Error("analyze: METIS failed with status " + std::to_string(status));
-  return order;
-}
 
 /// AMD asks for the graph, one more entry a node, and a fifth of elbow room.
 index_t amd_workspace(const Graph& graph) { return graph.start.back() + graph.start.back() / 5 + graph.nodes(); }
@@ -69,71 +31,24 @@ std::vector<node_t> minimum_degree(const Graph& graph, Amd amd) {
 
 }  // namespace
 
-CompressedGraph compress(const Graph& graph) {
-  const index_t n = graph.nodes();
-  // Equal sets have equal sums. Different ones with equal sums (of 64 bits) would cost fill, and no correctness.
-  std::vector<std::uint64_t> sum(n);
-  for (index_t i = 0; i < n; ++i) {
-    sum[i] = spread(std::uint64_t(i));
-    for (index_t k = graph.start[i]; k < graph.start[i + 1]; ++k) sum[i] += spread(std::uint64_t(graph.neighbours[k]));
-  }
-  // The earliest node of its set stands for it. Nodes of a set are neighbours, so only those need to be asked.
-  CompressedGraph c;
-  std::vector<node_t> set_of(n, -1);
-  for (index_t i = 0; i < n; ++i) {
-    if (set_of[i] >= 0) continue;
-    const node_t set = node_t(c.weight.size());
-    c.weight.push_back(1);
-    set_of[i] = set;
-    for (index_t k = graph.start[i]; k < graph.start[i + 1]; ++k) {
-      const node_t j = graph.neighbours[k];
-      if (set_of[j] < 0 && sum[j] == sum[i]) set_of[j] = set, ++c.weight[set];
-    }
-  }
-  const index_t sets = index_t(c.weight.size());
-  c.member_start.assign(sets + 1, 0);
-  for (index_t s = 0; s < sets; ++s) c.member_start[s + 1] = c.member_start[s] + c.weight[s];
-  c.members.resize(n);
-  std::vector<node_t> cursor(c.member_start.begin(), c.member_start.end() - 1);
-  for (index_t i = 0; i < n; ++i) c.members[cursor[set_of[i]]++] = node_t(i);
-
-  if (sets == n) {
-    c.graph = graph;
-    return c;
-  }
-  std::vector<node_t> seen(sets, -1);
-  c.graph.start.reserve(sets + 1);
-  c.graph.start.push_back(0);
-  for (index_t s = 0; s < sets; ++s) {
-    const node_t i = c.members[c.member_start[s]];
-    seen[s] = node_t(s);
-    for (index_t k = graph.start[i]; k < graph.start[i + 1]; ++k) {
-      const node_t other = set_of[graph.neighbours[k]];
-      if (seen[other] == s) continue;
-      seen[other] = node_t(s);
-      c.graph.neighbours.push_back(other);
-    }
-    c.graph.start.push_back(index_t(c.graph.neighbours.size()));
-  }
-  return c;
-}
-
-bool metis_can(const Graph& graph) { return graph.start.back() <= std::numeric_limits<idx_t>::max(); }
-
-std::vector<node_t> metis_order(const Graph& graph) {
-  const CompressedGraph c = compress(graph);
-  if (c.graph.nodes() == graph.nodes()) return dissect(graph, {});
-  std::vector<node_t> order;
-  order.reserve(graph.nodes());
-  for (const node_t s : dissect(c.graph, c.weight))
-    order.insert(order.end(), c.members.begin() + c.member_start[s], c.members.begin() + c.member_start[s + 1]);
-  return order;
-}
-
 std::vector<node_t> amd_order(const Graph& graph) {
   if (graph.start.back() == 0) return natural_order(graph);
   const bool fits = amd_workspace(graph) <= std::numeric_limits<int>::max();
   return fits ? minimum_degree<int>(graph, ::amd_2) : minimum_degree<SuiteSparse_long>(graph, ::amd_l2);
+}
+
+/// With equal weights the graph of points has the same minimum degrees. Otherwise the points come in the order in which
+/// AMD takes their first columns.
+std::vector<node_t> amd_order(const CompressedGraph& c) {
+  if (c.equal_weights()) return amd_order(c.graph);
+  std::vector<node_t> point(c.columns()), order;
+  for (index_t s = 0; s < c.points(); ++s)
+    for (node_t k = c.member_start[s]; k < c.member_start[s + 1]; ++k) point[c.members[k]] = node_t(s);
+  std::vector<char> taken(c.points(), false);
+  order.reserve(c.points());
+  for (const node_t i : amd_order(expand(c)))
+    if (!taken[point[i]]) taken[point[i]] = true, order.push_back(point[i]);
+  return order;
 }
 
 std::vector<node_t> natural_order(const Graph& graph) {

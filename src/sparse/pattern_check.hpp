@@ -40,34 +40,37 @@ void check_shape(const Pattern<I>& p) {
 struct PatternFacts {
   bool repeated = false;  // a place has more than one entry
   bool ascending = true;  // so are the indices of every column (row)
+  index_t links = 0;      // entries that are read, without the diagonal
 };
 
-/// Checks every entry of a pattern whose shape is good, and calls visit(index, column or row) for those that are read.
+/// Checks the entries of columns (rows) begin to end - 1 of a pattern whose shape is good, and calls visit(index,
+/// column or row) for those that are read.
 template <class I, class Visit>
-PatternFacts check_entries(const Pattern<I>& p, bool duplicates, const Visit& visit) {
+PatternFacts check_entries(const Pattern<I>& p, bool duplicates, index_t begin, index_t end, const Visit& visit) {
   const index_t n = p.rows;
   const Reader<I> reader{p};
   const char* const major = p.compressed == Compressed::Columns ? "column" : "row";
   const auto in_major = [&](index_t j) { return std::string(" in ") + major + " " + std::to_string(j); };
 
   PatternFacts facts;
-  std::vector<node_t> seen(p.sorted ? 0 : n, -1);
-  for (index_t j = 0; j < n; ++j) {
+  std::vector<node_t> seen;  // the last column (row) that had this index; made when one does not ascend
+  for (index_t j = begin; j < end; ++j) {
+    bool ascends = true;
+    for (index_t k = p.start[j] + 1; k < p.start[j + 1]; ++k) ascends = ascends && p.index[k - 1] <= p.index[k];
+    facts.ascending = facts.ascending && ascends;
+    if (!ascends && !p.sorted && seen.empty()) seen.assign(n, -1);
     for (index_t k = p.start[j]; k < p.start[j + 1]; ++k) {
       const index_t i = p.index[k];
       if (i < 0 || i >= n)
         refuse(at("index", k) + in_major(j), i, "be at least 0 and less than n = " + std::to_string(n));
-      bool again = false;
-      if (!p.sorted) {
+      bool again = k > p.start[j] && p.index[k - 1] == p.index[k];
+      if (!ascends && p.sorted && k > p.start[j] && p.index[k - 1] > p.index[k])
+        refuse(at("index", k) + in_major(j), i,
+               "not be less than the index before it, " + std::to_string(p.index[k - 1]) +
+                   ", in a pattern that is promised to be sorted");
+      if (!ascends && !p.sorted) {
         again = seen[i] == j;
         seen[i] = node_t(j);
-        facts.ascending = facts.ascending && (k == p.start[j] || p.index[k - 1] <= p.index[k]);
-      } else if (k > p.start[j]) {
-        again = p.index[k - 1] == p.index[k];
-        if (p.index[k - 1] > p.index[k])
-          refuse(at("index", k) + in_major(j), i,
-                 "not be less than the index before it, " + std::to_string(p.index[k - 1]) +
-                     ", in a pattern that is promised to be sorted");
       }
       if (again) {
         if (!duplicates)
@@ -81,10 +84,15 @@ PatternFacts check_entries(const Pattern<I>& p, bool duplicates, const Visit& vi
                std::string("lie in the ") + (p.stored == Stored::Lower ? "lower" : "upper") +
                    " triangle, which alone is promised");
       }
+      facts.links += i != j;
       visit(i, j);
     }
   }
   return facts;
+}
+template <class I, class Visit>
+PatternFacts check_entries(const Pattern<I>& p, bool duplicates, const Visit& visit) {
+  return check_entries(p, duplicates, 0, p.rows, visit);
 }
 
 }  // namespace trifactor::sparse

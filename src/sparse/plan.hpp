@@ -3,9 +3,27 @@
 
 #include <trifactor/types.hpp>
 
+#include <memory>
 #include <vector>
 
 namespace trifactor::sparse {
+
+/// For vectors that are not cleared when they are made: many threads fill them.
+template <class T>
+struct Uncleared : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = Uncleared<U>;
+  };
+  template <class U>
+  void construct(U* at) {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Args>
+  void construct(U* at, Args&&... args) {
+    ::new (static_cast<void*>(at)) U(std::forward<Args>(args)...);
+  }
+};
 
 /// The factor L of P A P^T, cut into fronts. Columns are numbered in a postorder of the elimination tree, after the
 /// fill-reducing permutation. A front is a supernode: neighbouring columns that share their rows below.
@@ -32,7 +50,7 @@ struct Plan {
   // Where the values that are given go: entry k is added to factor[target[k]]; ~target[k] where it is negative: the
   // same, conjugated, since the entry lies in the upper triangle here; ignored: `nowhere`.
   static constexpr index_t nowhere = index_t(1) << 62;
-  std::vector<index_t> target;
+  std::vector<index_t, Uncleared<index_t>> target;
 
   index_t factor_entries = 0;   // factor_start.back()
   // Most entries of update matrices, (rows - columns)^2 each, alive at once when fronts are taken in ascending order: a

@@ -1,5 +1,7 @@
 #include <sparse/tree.hpp>
 
+#include <sparse/tasks.hpp>
+
 namespace trifactor::sparse {
 
 namespace {
@@ -10,41 +12,32 @@ std::vector<node_t> inverse_of(const std::vector<node_t>& permutation) {
   return inverse;
 }
 
-/// follows[j]: nodes order[j] and order[j - 1], and their neighbours, are the same set.
-std::vector<char> followers(const Graph& graph, const std::vector<node_t>& order) {
-  std::vector<char> follows(order.size(), false);
-  for (std::size_t j = 1; j < order.size(); ++j) {
-    const node_t a = order[j - 1], b = order[j];
-    if (graph.degree(a) != graph.degree(b)) continue;
-    const node_t* of_a = graph.neighbours.data() + graph.start[a];
-    const node_t* of_b = graph.neighbours.data() + graph.start[b];
-    const node_t* const end = graph.neighbours.data() + graph.start[a + 1];
-    bool other_seen = false;  // b among the neighbours of a; a among those of b then is the one left over
-    for (;; ++of_a, ++of_b) {
-      if (of_a != end && *of_a == b) ++of_a, other_seen = true;
-      if (of_b != graph.neighbours.data() + graph.start[b + 1] && *of_b == a) ++of_b;
-      if (of_a == end || *of_a != *of_b) break;
+/// The graph with node permutation[j] as node j: what reads it in that order then reads memory in order.
+Graph permuted(const Graph& graph, const std::vector<node_t>& permutation, const std::vector<node_t>& inverse) {
+  const index_t n = graph.nodes();
+  Graph result;
+  result.start.resize(n + 1);
+  result.start[0] = 0;
+  for (index_t j = 0; j < n; ++j) result.start[j + 1] = result.start[j] + graph.degree(permutation[j]);
+  result.neighbours.resize(graph.neighbours.size());
+  for_ranges(n, node_grain, [&](index_t, index_t begin, index_t end) {
+    for (index_t j = begin; j < end; ++j) {
+      const node_t* from = graph.neighbours.data() + graph.start[permutation[j]];
+      for (index_t k = result.start[j]; k < result.start[j + 1]; ++k) result.neighbours[k] = inverse[*from++];
     }
-    follows[j] = other_seen && of_a == end;
-  }
-  return follows;
+  });
+  return result;
 }
 
 /// parent[k] is the first row i > k of L in column k. Row i of L holds what lies on the paths from its entries of A up
 /// to i: walking them, whatever has no parent yet gets i. `above` is a shortcut: an ancestor that walks have reached
 /// already.
-std::vector<node_t> parents(const Graph& graph, const std::vector<node_t>& permutation,
-                            const std::vector<node_t>& inverse, const std::vector<char>& follows) {
+std::vector<node_t> parents(const Graph& graph) {
   const index_t n = graph.nodes();
   std::vector<node_t> parent(n, -1), above(n, -1);
-  for (node_t i = 0; i < n; ++i) {
-    if (follows[i]) {  // its walks all meet in i - 1
-      parent[i - 1] = above[i - 1] = i;
-      continue;
-    }
-    const index_t node = permutation[i];
-    for (index_t e = graph.start[node]; e < graph.start[node + 1]; ++e) {
-      node_t k = inverse[graph.neighbours[e]];
+  for (node_t i = 0; i < n; ++i)
+    for (index_t e = graph.start[i]; e < graph.start[i + 1]; ++e) {
+      node_t k = graph.neighbours[e];
       while (k < i) {
         const node_t next = above[k];
         above[k] = i;
@@ -55,7 +48,6 @@ std::vector<node_t> parents(const Graph& graph, const std::vector<node_t>& permu
         k = next;
       }
     }
-  }
   return parent;
 }
 
@@ -66,14 +58,16 @@ node_t find(std::vector<node_t>& up, node_t j) {
 }
 
 /// Counts without forming L (Gilbert, Ng and Peyton). Row i of L is a subtree of the tree, with i as its root, whose
-/// leaves are entries of A; column j has an entry in row i if j is in that subtree. Write for each row +1 on its
-/// leaves, -1 on the least common ancestor of neighbouring leaves, and -1 on the parent of its root: the sum over the
-/// columns below j and j itself is 1 for j in the subtree and 0 elsewhere. Summed over all rows it is the count.
-void set_counts(const Graph& graph, Tree& tree) {
+/// leaves are entries of A; column j has an entry in row i if j is in that subtree. Write each row's weight on its
+/// leaves, take it off the least common ancestor of neighbouring leaves, and off the parent of its root: the sum over
+/// the columns below j and j itself is the weight for j in the subtree and 0 elsewhere. Summed over all rows it is the
+/// count.
+void set_counts(Tree& tree) {
+  const Graph& graph = tree.graph;
   const node_t n = node_t(graph.nodes());
-  std::vector<node_t> first(n);                             // of the columns in the subtree below j
+  std::vector<node_t> first(n);                             // of the nodes in the subtree below j
   std::vector<node_t> last_entry(n, -1), last_leaf(n, -1);  // of row i so far
-  std::vector<node_t> up(n);  // sets of columns that are done, each named by its topmost one
+  std::vector<node_t> up(n);  // sets of nodes that are done, each named by its topmost one
   for (node_t j = 0; j < n; ++j) first[j] = up[j] = j;
   for (node_t j = 0; j < n; ++j)
     if (tree.parent[j] >= 0 && first[j] < first[tree.parent[j]]) first[tree.parent[j]] = first[j];
@@ -81,26 +75,26 @@ void set_counts(const Graph& graph, Tree& tree) {
   tree.count.assign(n, 0);
   for (node_t j = 0; j < n; ++j) {
     const node_t parent = tree.parent[j];
-    if (first[j] == j) ++tree.count[j];     // row j has its root as its leaf, unless a column below is in it
-    if (parent >= 0) --tree.count[parent];  // row j ends at j
-    const index_t node = tree.permutation[j];
-    for (index_t e = graph.start[node]; e < graph.start[node + 1] && !tree.follows[j]; ++e) {  // else no leaf
-      const node_t i = tree.inverse[graph.neighbours[e]];
+    if (first[j] == j) tree.count[j] += tree.weight[j];     // row j has its root as a leaf, unless one below is in it
+    if (parent >= 0) tree.count[parent] -= tree.weight[j];  // row j ends at j
+    for (index_t e = graph.start[j]; e < graph.start[j + 1]; ++e) {
+      const node_t i = graph.neighbours[e];
       if (i <= j) continue;
       if (last_entry[i] < first[j]) {  // no entry of the row lies below j
-        ++tree.count[j];
-        if (last_leaf[i] >= 0) --tree.count[find(up, last_leaf[i])];
+        tree.count[j] += tree.weight[i];
+        if (last_leaf[i] >= 0) tree.count[find(up, last_leaf[i])] -= tree.weight[i];
         last_leaf[i] = j;
       }
       last_entry[i] = j;
     }
     if (parent >= 0) up[j] = parent;
   }
-  for (node_t j = 0; j < n; ++j)
+  for (node_t j = 0; j < n; ++j) {
     if (tree.parent[j] >= 0) tree.count[tree.parent[j]] += tree.count[j];
-  for (const node_t count : tree.count) {
-    tree.nonzeros += count;
-    tree.flops += double(count) * double(count);
+    for (node_t c = tree.count[j]; c > tree.count[j] - tree.weight[j]; --c) {
+      tree.nonzeros += c;
+      tree.flops += double(c) * double(c);
+    }
   }
 }
 
@@ -123,21 +117,24 @@ std::vector<node_t> postorder(const std::vector<node_t>& parent) {
   return place;
 }
 
-Tree make_tree(const Graph& graph, const std::vector<node_t>& order) {
-  const std::vector<char> old_follows = followers(graph, order);
-  const std::vector<node_t> old_parent = parents(graph, order, inverse_of(order), old_follows);
-  const std::vector<node_t> place = postorder(old_parent);
+Tree make_tree(const CompressedGraph& points, const std::vector<node_t>& order, int threads) {
   Tree tree;
-  tree.permutation.resize(order.size());
-  tree.parent.resize(order.size());
-  tree.follows.resize(order.size());
-  for (std::size_t j = 0; j < order.size(); ++j) {
-    tree.permutation[place[j]] = order[j];
-    tree.follows[place[j]] = old_follows[j];
-    tree.parent[place[j]] = old_parent[j] < 0 ? -1 : place[old_parent[j]];
-  }
-  tree.inverse = inverse_of(tree.permutation);
-  set_counts(graph, tree);
+  with_threads(points.points() < worth_waking ? 1 : threads, [&] {
+    const Graph graph = permuted(points.graph, order, inverse_of(order));
+    const std::vector<node_t> old_parent = parents(graph);
+    const std::vector<node_t> place = postorder(old_parent);
+    tree.permutation.resize(order.size());
+    tree.parent.resize(order.size());
+    tree.weight.resize(order.size());
+    for (std::size_t j = 0; j < order.size(); ++j) {
+      tree.permutation[place[j]] = order[j];
+      tree.weight[place[j]] = points.weight[order[j]];
+      tree.parent[place[j]] = old_parent[j] < 0 ? -1 : place[old_parent[j]];
+    }
+    tree.inverse = inverse_of(tree.permutation);
+    tree.graph = permuted(graph, inverse_of(place), place);
+    set_counts(tree);
+  });
   return tree;
 }
 

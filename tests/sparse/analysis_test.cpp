@@ -1,4 +1,5 @@
 // The analysis of sparse patterns, against definitions that are slow and plain.
+#include <sparse/analyze.hpp>
 #include <sparse/fronts.hpp>
 #include <sparse/order.hpp>
 #include <sparse/plan.hpp>
@@ -16,7 +17,7 @@
 #include <set>
 #include <thread>
 
-// A new that pretends to fail. METIS and AMD have memory of their own, and the address sanitizer has its own new.
+// A new that pretends to fail. AMD has memory of its own, and the address sanitizer has its own new.
 #ifndef __SANITIZE_ADDRESS__
 static thread_local long allocations_left = -1;  // until one fails; negative: none does
 
@@ -326,23 +327,35 @@ TEST(Analysis, TreeAndCountsAreThoseOfElimination) {
   for_each_pattern([&](const std::string& name, const Entries& entries) {
     SCOPED_TRACE(name);
     const auto arrays = arrays_of(entries);
-    const Graph graph = graph_of(arrays.pattern, false);
-    auto order = natural_order(graph);
+    std::vector<node_t> order(entries.n);
+    std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random);
-    const Tree tree = make_tree(graph, order);
-    ASSERT_TRUE(is_permutation_of(tree.permutation, entries.n));
-    const Matrix L = eliminate(entries, {tree.inverse.begin(), tree.inverse.end()});
-    const Matrix before = [&] {
-      std::vector<index_t> inverse(entries.n);
-      for (index_t j = 0; j < entries.n; ++j) inverse[order[j]] = j;
-      return eliminate(entries, inverse);
-    }();
-    for (index_t j = 0; j < entries.n; ++j) {
-      ASSERT_EQ(tree.parent[j], column_parent(L, j));
-      ASSERT_EQ(tree.count[j], column_count(L, j));
-      ASSERT_EQ(tree.count[tree.inverse[order[j]]], column_count(before, j)) << "the postorder changed the fill";
-      for (index_t k = j + 1; k < tree.parent[j]; ++k) { ASSERT_LE(tree.parent[k], tree.parent[j]); }
-    }
+    const CompressedGraph points = points_of(arrays.pattern, false, 1, &order);
+    const Tree tree = make_tree(points, natural_order(points.graph), 1);
+    ASSERT_TRUE(is_permutation_of(tree.permutation, points.points()));
+    ASSERT_TRUE(is_permutation_of(points.members, entries.n));
+    EXPECT_EQ(points.members, order) << "points are runs of the order";
+    std::vector<index_t> inverse(entries.n), before(entries.n), point(entries.n);  // column of each node, and its point
+    index_t column = 0, nonzeros = 0;
+    for (index_t j = 0; j < points.points(); ++j)
+      for (node_t m = 0; m < tree.weight[j]; ++m, ++column) {
+        const node_t node = points.members[points.member_start[tree.permutation[j]] + m];
+        inverse[node] = column, point[column] = j;
+      }
+    for (index_t j = 0; j < entries.n; ++j) before[order[j]] = j;
+    const Matrix L = eliminate(entries, inverse), L_before = eliminate(entries, before);
+    column = 0;
+    for (index_t j = 0; j < points.points(); ++j)
+      for (node_t m = 0; m < tree.weight[j]; ++m, ++column) {
+        const index_t parent = column_parent(L, column);
+        nonzeros += column_count(L, column);
+        ASSERT_EQ(tree.count[j] - m, column_count(L, column));
+        ASSERT_EQ(m + 1 < tree.weight[j] ? j : tree.parent[j], parent < 0 ? -1 : point[parent]);
+        const node_t node = points.members[points.member_start[tree.permutation[j]] + m];
+        ASSERT_EQ(tree.count[j] - m, column_count(L_before, before[node])) << "the postorder changed the fill";
+        for (index_t k = j + 1; k < tree.parent[j]; ++k) { ASSERT_LE(tree.parent[k], tree.parent[j]); }
+      }
+    EXPECT_EQ(tree.nonzeros, nonzeros);
   });
 }
 
@@ -714,6 +727,22 @@ TEST(Memory, EveryAllocationOfTheAnalysisMayFail) {
     }
     EXPECT_GT(k, 20);
   }
+}
+
+TEST(Memory, AllocationsBesideOtherThreadsMayFail) {
+  const auto arrays = arrays_of(square(80, 2));
+  for (const Ordering ordering : {Ordering::Amd, Ordering::Metis})
+    for (long k = 0;; k = k + k / 4 + 1) {
+      ASSERT_LT(k, 1000000);
+      allocations_left = k;
+      try {
+        analyze(arrays.pattern, {.ordering = ordering}, {}, 3);
+        allocations_left = -1;
+        break;
+      } catch (const std::bad_alloc&) {  // OutOfMemory is what the library makes of it
+        allocations_left = -1;
+      }
+    }
 }
 #endif
 
