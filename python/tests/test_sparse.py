@@ -1,0 +1,241 @@
+"""Sparse Cholesky and LU of SciPy's matrices on the host."""
+import threading
+
+import numpy as np
+import pytest
+import trifactor
+from matrices import DTYPES
+
+sp = pytest.importorskip("scipy.sparse")
+dtypes = pytest.mark.parametrize("dtype", DTYPES)
+formats = pytest.mark.parametrize("kind", ["csc_matrix", "csr_matrix", "coo_matrix", "csc_array", "csr_array",
+                                           "coo_array"])
+
+
+def grid(k, dtype="float64", shift=0.5):
+    """The five-point Laplacian of a k x k grid plus a shift; hermitian with imaginary entries where complex."""
+    off = -1j if "complex" in dtype else -1
+    line = sp.diags([np.conj(off), 2, off], [-1, 0, 1], shape=(k, k))
+    eye = sp.identity(k)
+    return sp.csc_matrix(sp.kron(line, eye) + sp.kron(eye, line) + shift * sp.identity(k * k)).astype(dtype)
+
+
+def general(rng, n, dtype="float64"):
+    A = sp.random(n, n, 0.1, random_state=3, format="csc") + sp.identity(n)
+    if "complex" in dtype:
+        A = A + 1j * sp.random(n, n, 0.1, random_state=4, format="csc")
+    return sp.csc_matrix(A).astype(dtype)
+
+
+def close(a, b, dtype):
+    scale = np.abs(b).max(initial=1)
+    return np.abs(a - b).max(initial=0) < (1e-3 if dtype in ("float32", "complex64") else 1e-10) * scale
+
+
+@dtypes
+@formats
+@pytest.mark.parametrize("lower", [True, False])
+def test_cholesky(rng, dtype, kind, lower):
+    full = grid(7, dtype)
+    A = getattr(sp, kind)(full)
+    F = trifactor.sparse.cholesky(A, lower=lower)
+    n = A.shape[0]
+    for shape in [(n,), (n, 1), (n, 3), (n, 0)]:
+        b = rng.standard_normal(shape).astype(dtype)
+        for x in (F(b), F.solve_A(b), F.solve(b), F.solve_refined(A, b).x):
+            assert x.dtype == dtype and x.shape == shape and close(full @ x, b, dtype)
+    p, L = F.P(), F.L()
+    expected = full.toarray()[p][:, p]
+    assert close((L @ L.conj().T).toarray(), expected, dtype)
+    assert sp.issparse(L) and L.format == "csc" and ("array" in type(L).__name__) == ("array" in kind)
+    U, D = F.L_D()
+    assert close((U @ D @ U.conj().T).toarray(), expected, dtype) and np.allclose(U.diagonal(), 1)
+    packed = F.LD()
+    assert np.allclose(packed.diagonal(), F.D())
+    assert close(sp.tril(packed, -1).toarray(), sp.tril(U, -1).toarray(), dtype)
+    assert np.isclose(F.logdet(), np.linalg.slogdet(full.toarray())[1], rtol=1e-4)
+    assert F.slogdet() == (1.0, F.logdet()) and np.isclose(np.log(F.det()), F.logdet(), rtol=1e-4)
+    assert close((F.inv() @ full).toarray(), np.eye(n), dtype)
+    assert 0 < F.rcond() <= 1
+
+
+@dtypes
+def test_parts_of_a_solve(rng, dtype):
+    A = grid(6, dtype)
+    F = trifactor.sparse.cholesky(A)
+    n, p = A.shape[0], F.P()
+    L, (U, D) = F.L().toarray(), [M.toarray() for M in F.L_D()]
+    for shape in [(n,), (n, 2)]:
+        b = rng.standard_normal(shape).astype(dtype)
+        assert np.array_equal(F.apply_P(b), b[p]) and np.array_equal(F.apply_Pt(b[p]), b)
+        assert close(L @ F.solve_L(b, False), b, dtype) and close(U @ F.solve_L(b), b, dtype)
+        assert close(L.conj().T @ F.solve_Lt(b, False), b, dtype) and close(U.conj().T @ F.solve_Lt(b), b, dtype)
+        assert close(D @ F.solve_D(b), b, dtype) and close(U @ D @ F.solve_LD(b), b, dtype)
+        assert close(D @ U.conj().T @ F.solve_DLt(b), b, dtype)
+        assert close(L @ L.conj().T @ F.solve_LDLt(b), b, dtype)
+
+
+def test_one_triangle_is_enough(rng):
+    A, b = grid(6), rng.standard_normal(36)
+    x = trifactor.sparse.cholesky(A)(b)
+    for M, lower in [(sp.tril(A), True), (sp.triu(A), False), (sp.tril(A).tocsr(), True), (sp.triu(A).tocsr(), False)]:
+        assert np.allclose(trifactor.sparse.cholesky(M, lower=lower)(b), x)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_new_values_and_shift(rng, lower):
+    A, b = grid(8), rng.standard_normal(64)
+    F = trifactor.sparse.analyze(A, lower=lower, expected_factorizations=10)
+    assert F.plan.n == 64 and F.plan.entries <= A.nnz and F.plan.flops > 0 and "64" in str(F.plan)
+    with pytest.raises(ValueError, match="cholesky_inplace"):
+        F(b)
+    for scale in (1, 2, 3):
+        F.cholesky_inplace(scale * A)
+        assert np.allclose(scale * (A @ F(b)), b)
+    F.cholesky_inplace(A, beta=2)
+    G = F.cholesky(A.astype("float32"))
+    assert np.allclose(A @ F(b) + 2 * F(b), b) and G(b.astype("f4")).dtype == "f4"
+    F.cholesky_inplace(A.tocsr())   # another format
+    assert np.allclose(A @ F(b), b)
+    turned = A.copy()
+    for j in range(64):   # the same entries in another order
+        k = slice(turned.indptr[j], turned.indptr[j + 1])
+        turned.indices[k], turned.data[k] = turned.indices[k][::-1].copy(), turned.data[k][::-1].copy()
+    turned.has_sorted_indices = False
+    F.cholesky_inplace(3 * turned)
+    assert np.allclose(3 * (A @ F(b)), b)
+    H = trifactor.sparse.cholesky(turned)
+    assert np.allclose(A @ H(b), b)
+    H.cholesky_inplace(2 * A)
+    assert np.allclose(2 * (A @ H(b)), b)
+    with pytest.raises(ValueError, match="other entries"):
+        F.cholesky_inplace(sp.identity(64, format="csc"))
+    with pytest.raises(ValueError, match=r"\(9, 9\)"):
+        F.cholesky_inplace(grid(3))
+
+
+def test_duplicates_are_added_up():
+    i = [0, 0, 1, 1, 2, 2]
+    A = sp.coo_matrix(([1.0, 3, 2, 2, 3, 6], (i, i)), shape=(3, 3))
+    assert np.allclose(trifactor.sparse.cholesky(A)(np.array([4.0, 4, 9])), 1)
+    raw = sp.csc_matrix((np.array([1.0, 3, 2]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    assert np.allclose(trifactor.sparse.cholesky(raw)(np.array([4.0, 2])), 1)
+    assert np.allclose(trifactor.sparse.lu(raw)(np.array([4.0, 2])), 1)
+
+
+@pytest.mark.parametrize("method", ["default", "best", "amd", "metis", "nesdis", "natural", "colamd"])
+def test_orderings(rng, method):
+    A, b = grid(9), rng.standard_normal(81)
+    F = trifactor.sparse.cholesky(A, ordering_method=method)
+    assert np.allclose(A @ F(b), b) and sorted(F.P()) == list(range(81))
+    assert method not in ("amd", "metis", "natural") or F.plan.ordering == method
+    given = rng.permutation(81)
+    G = trifactor.sparse.cholesky(A, ordering_method=given)
+    assert np.allclose(A @ G(b), b) and G.plan.ordering == "given"
+
+
+def test_integers_and_sparse_right_hand_sides():
+    A = sp.csc_matrix([[4, 1], [1, 3]])
+    F = trifactor.sparse.cholesky(A)
+    x = F(sp.csc_matrix(np.array([[5.0], [4.0]])))
+    assert sp.issparse(x) and np.allclose(x.toarray(), 1)
+    assert np.allclose(F(np.array([5 + 5j, 4 + 4j])), 1 + 1j)
+    assert np.allclose(F(np.array([5, 4])), 1)
+
+
+def test_int64_indices(rng):
+    A = grid(5)
+    A.indices, A.indptr = A.indices.astype("int64"), A.indptr.astype("int64")
+    b = rng.standard_normal(25)
+    assert np.allclose(A @ trifactor.sparse.cholesky(A)(b), b) and np.allclose(A @ trifactor.sparse.lu(A)(b), b)
+
+
+def test_the_failing_column_is_named():
+    for column in (0, 7, 24):
+        A = sp.lil_matrix(grid(5))
+        A[column, column] = -20
+        with pytest.raises(trifactor.NotPositiveDefinite, match=f"column {column} ") as e:
+            trifactor.sparse.cholesky(A.tocsc())
+        assert e.value.column == column and e.value.item is None
+    singular = sp.csc_matrix(np.diag([1.0, 0, 2]))
+    with pytest.raises(trifactor.Singular, match="column 1 "):
+        trifactor.sparse.lu(singular)
+
+
+def test_a_failed_factor_can_be_used_again(rng):
+    A, b = grid(5), rng.standard_normal(25)
+    F = trifactor.sparse.cholesky(A)
+    with pytest.raises(trifactor.NotPositiveDefinite):
+        F.cholesky_inplace(-A)
+    with pytest.raises(ValueError):
+        F(b)
+    F.cholesky_inplace(A)
+    assert np.allclose(A @ F(b), b)
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: trifactor.sparse.cholesky(np.eye(3)), TypeError, "numpy.ndarray"),
+    (lambda: trifactor.sparse.cholesky(sp.csc_matrix((3, 4))), ValueError, r"\(3, 4\)"),
+    (lambda: trifactor.sparse.cholesky(sp.identity(3, dtype=np.longdouble)), TypeError, "float128|longdouble"),
+    (lambda: trifactor.sparse.cholesky(sp.identity(3), mode="fast"), ValueError, "'fast'"),
+    (lambda: trifactor.sparse.cholesky(sp.identity(3), ordering_method="best2"), ValueError, "'best2'"),
+    (lambda: trifactor.sparse.cholesky(sp.identity(3), ordering_method=[0, 0, 1]), ValueError, "permutation"),
+    (lambda: trifactor.sparse.cholesky(sp.identity(3), device="gpu"), ValueError, "'gpu'"),
+    (lambda: trifactor.sparse.cholesky(sp.identity(3))(np.ones(4)), ValueError, r"\(4,\)"),
+    (lambda: trifactor.sparse.cholesky(sp.identity(3))(np.ones((2, 3, 1))), ValueError, r"\(2, 3, 1\)"),
+    (lambda: trifactor.sparse.analyze(sp.identity(3), expected_factorizations=0), ValueError, "0"),
+    (lambda: trifactor.sparse.lu(sp.identity(3), ordering="metis"), ValueError, "'metis'"),
+    (lambda: trifactor.sparse.lu(sp.identity(3), pivot_threshold=2), ValueError, "2"),
+    (lambda: trifactor.sparse.lu(sp.identity(3)).solve(np.ones(3), "X"), ValueError, "'X'"),
+    (lambda: trifactor.sparse.lu(sp.csc_matrix((3, 4))), ValueError, r"\(3, 4\)"),
+])
+def test_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_a_missing_device_is_named():
+    if trifactor.info()["why_no_cuda"]:
+        with pytest.raises(trifactor.DeviceFault, match="CUDA|GPU"):
+            trifactor.sparse.cholesky(sp.identity(3), device="cuda")
+
+
+@dtypes
+@formats
+def test_lu(rng, dtype, kind):
+    A = getattr(sp, kind)(general(rng, 40, dtype))
+    M = A.toarray()
+    for more in ({}, {"ordering": "amd"}, {"ordering": "natural"}, {"ordering": rng.permutation(40)},
+                 {"pivot_threshold": 0.1, "equilibrate": False}):
+        F = trifactor.sparse.lu(A, **more)
+        for shape in [(40,), (40, 3), (40, 0)]:
+            b = rng.standard_normal(shape).astype(dtype)
+            assert close(M @ F.solve(b), b, dtype) and F(b).dtype == dtype
+            assert close(M.T @ F.solve(b, "T"), b, dtype) and close(M.conj().T @ F.solve(b, "H"), b, dtype)
+            assert close(M @ F.solve_refined(A, b).x, b, dtype)
+        sign, logabsdet = F.slogdet()
+        expected = np.linalg.slogdet(M)
+        assert np.isclose(sign, expected[0], atol=1e-3) and np.isclose(logabsdet, expected[1], rtol=1e-3, atol=1e-3)
+        assert 0 < F.rcond() <= 1 and F.nnz >= 40 and sorted(F.perm_c) == list(range(40)) and F.shape == (40, 40)
+    F.lu_inplace(2 * A)
+    assert close(2 * (M @ F(np.ones(40, dtype))), np.ones(40), dtype)
+
+
+def test_threads_share_a_factor():
+    A = grid(60)
+    F = trifactor.sparse.cholesky(A)
+    wrong = []
+
+    def work(seed):
+        b = np.random.default_rng(seed).standard_normal((3600, 1 + seed))
+        x = F(b)
+        for _ in range(60):
+            if not np.array_equal(F(b), x) or not np.allclose(A @ x, b):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

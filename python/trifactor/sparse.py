@@ -1,0 +1,395 @@
+"""Sparse matrices: analyse the pattern once, factor as often as the values change, solve as often as you like.
+
+Cholesky has the names of scikit-sparse, LU those of SciPy's SuperLU. Matrices of SciPy are factored on the host,
+those of CuPy on their device, unless device says otherwise.
+
+>>> import scipy.sparse as sp
+>>> A = sp.diags([-1., 2., -1.], [-1, 0, 1], shape=(4, 4), format="csc")
+>>> F = trifactor.sparse.cholesky(A)
+>>> F(np.array([1., 0., 0., 1.])).round(12)
+array([1., 1., 1., 1.])
+"""
+
+from typing import Any, Optional, Tuple
+
+import numpy as np
+
+from . import _core
+from ._patterns import Pattern, compressed, is_cupy
+from ._results import RefinedSolution, SlogdetResult
+from ._sparse_lu import LuFactor, analyze_lu, lu
+
+__all__ = ["Factor", "LuFactor", "RefinedSolution", "analyze", "analyze_lu", "cholesky", "lu"]
+
+_ORDERINGS = {"default": "auto", "best": "auto", "auto": "auto", "amd": "amd", "colamd": "amd", "metis": "metis",
+              "nesdis": "metis", "natural": "natural"}
+
+
+def _ordering(method):
+    if not isinstance(method, str):
+        return "given", np.asarray(method)
+    if method not in _ORDERINGS:
+        known = ", ".join(map(repr, _ORDERINGS))
+        raise ValueError(f"ordering_method = {method!r} must be one of {known}, or a permutation")
+    return _ORDERINGS[method], None
+
+
+def _device(device, A):
+    """The number of a CUDA device, or -1."""
+    if device is None:
+        return A.data.device.id if is_cupy(A) else -1
+    name, _, number = str(device).partition(":")
+    if name in ("cpu", "host") and not number:
+        return -1
+    if name == "cuda" and (number.isdigit() or not number):
+        return int(number or 0)
+    raise ValueError(f"device = {device!r} must be 'cpu', 'cuda', 'cuda:1' or None")
+
+
+class Factor:
+    """P A P^T = L L^H of a sparse matrix, made by trifactor.sparse.cholesky, or its plan alone, made by analyze.
+
+    >>> F = trifactor.sparse.cholesky(sp.diags([4., 9.], format="csc"))
+    >>> F(np.array([4., 9.]))
+    array([1., 1.])
+    """
+
+    def __init__(self, plan, pattern, dtype, device, tuning):
+        self._plan, self._pattern, self._device, self._tuning = plan, pattern, device, tuning
+        self._dtype, self._numeric = dtype, None
+
+    # The factorization.
+
+    def cholesky_inplace(self, A: Any, beta: float = 0.0) -> None:
+        """Factors A + beta I, a matrix with the entries that were analysed, in place of the last one.
+
+        >>> A = sp.diags([4., 9.], format="csc")
+        >>> F = trifactor.sparse.analyze(A)
+        >>> F.cholesky_inplace(A)
+        >>> F.cholesky_inplace(2 * A, beta=2)
+        >>> F.D()
+        array([10., 20.])
+        """
+        values = self._pattern.values(A)
+        if self._numeric is None or str(values.dtype) != self._dtype:
+            self._dtype = str(values.dtype)
+            self._numeric = _core.SparseCholesky(self._plan, self._dtype, self._device, *self._stream(A), self._tuning)
+        self._numeric.factor(self._here(values), float(beta))
+
+    def cholesky(self, A: Any, beta: float = 0.0) -> "Factor":
+        """A new factor, with the plan of this one.
+
+        >>> A = sp.diags([4., 9.], format="csc")
+        >>> F = trifactor.sparse.analyze(A).cholesky(A)
+        >>> round(F.logdet(), 6) == round(float(np.log(36)), 6)
+        True
+        """
+        factor = Factor(self._plan, self._pattern, self._dtype, self._device, self._tuning)
+        factor.cholesky_inplace(A, beta)
+        return factor
+
+    def _stream(self, A):
+        if self._device < 0 or not is_cupy(A):
+            return None, None
+        import cupy
+        with A.data.device:
+            current = cupy.cuda.get_current_stream()
+        return current.ptr, current
+
+    def _here(self, values):
+        """Values where the factor can read them."""
+        if isinstance(values, np.ndarray):
+            return np.ascontiguousarray(values)
+        return values.get() if self._device < 0 else values
+
+    @property
+    def _factored(self):
+        if self._numeric is None:
+            raise ValueError("nothing was factored yet: call cholesky_inplace first")
+        return self._numeric
+
+    # Solves.
+
+    def __call__(self, b: Any) -> Any:
+        """A x = b, as solve_A.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 9.], format="csc"))(np.array([[4., 8.], [9., 18.]]))
+        array([[1., 2.],
+               [1., 2.]])
+        """
+        return self.solve_A(b)
+
+    def solve_A(self, b: Any) -> Any:
+        """A x = b, with b of shape (n,) or (n, k), dense or sparse.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 9.], format="csc")).solve_A(np.array([4., 9.]))
+        array([1., 1.])
+        """
+        return self._solve(b, "A")
+
+    solve = solve_A
+
+    def _solve(self, b, *parts):
+        dense = b.toarray() if hasattr(b, "tocsc") else b
+        dtype = getattr(dense, "dtype", None)
+        if dtype is not None and str(dtype).endswith(("complex64", "complex128")) and "complex" not in self._dtype:
+            x = self._solve(dense.real, *parts) + 1j * self._solve(dense.imag, *parts)
+        else:
+            x = dense
+            for part in parts:
+                x = self._factored.solve(x, part)
+        return type(b.tocsc())(x) if hasattr(b, "tocsc") else x
+
+    def _scaled(self, x, power):
+        """diag(L)^power x"""
+        d = self._factored.diagonal()
+        if hasattr(x, "get"):
+            import cupy
+            d = cupy.asarray(d)
+        d = d ** power
+        return x * (d if x.ndim == 1 else d[:, None])
+
+    def solve_LDLt(self, b: Any) -> Any:
+        """L D L^H x = b: a solve without the permutations.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_LDLt(np.array([4., 8.]))
+        array([1., 2.])
+        """
+        return self._solve(b, "L", "LH")
+
+    def solve_L(self, b: Any, use_LDLt_decomposition: bool = True) -> Any:
+        """L x = b with the unit L of L D L^H, or else with that of L L^H.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_L(np.array([4., 8.]), False)
+        array([2., 4.])
+        """
+        x = self._solve(b, "L")
+        return self._scaled(x, 1) if use_LDLt_decomposition else x
+
+    def solve_Lt(self, b: Any, use_LDLt_decomposition: bool = True) -> Any:
+        """L^H x = b with the unit L of L D L^H, or else with that of L L^H.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_Lt(np.array([4., 8.]), False)
+        array([2., 4.])
+        """
+        return self._solve(self._scaled(b, 1) if use_LDLt_decomposition else b, "LH")
+
+    def solve_D(self, b: Any) -> Any:
+        """D x = b with the D of L D L^H.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_D(np.array([4., 8.]))
+        array([1., 2.])
+        """
+        return self._scaled(b, -2)
+
+    def solve_LD(self, b: Any) -> Any:
+        """L D x = b.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_LD(np.array([4., 8.]))
+        array([1., 2.])
+        """
+        return self.solve_D(self.solve_L(b))
+
+    def solve_DLt(self, b: Any) -> Any:
+        """D L^H x = b.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_DLt(np.array([4., 8.]))
+        array([1., 2.])
+        """
+        return self.solve_Lt(self.solve_D(b))
+
+    def apply_P(self, b: Any) -> Any:
+        """P b.
+
+        >>> F = trifactor.sparse.cholesky(sp.identity(3, format="csc"))
+        >>> b = np.array([1., 2., 3.])
+        >>> np.array_equal(F.apply_P(b), b[F.P()])
+        True
+        """
+        return self._solve(b, "P")
+
+    def apply_Pt(self, b: Any) -> Any:
+        """P^T b.
+
+        >>> F = trifactor.sparse.cholesky(sp.identity(3, format="csc"))
+        >>> b = np.array([1., 2., 3.])
+        >>> np.array_equal(F.apply_Pt(F.apply_P(b)), b)
+        True
+        """
+        return self._solve(b, "Pt")
+
+    def solve_refined(self, A: Any, b: Any) -> RefinedSolution:
+        """A x = b with iterative refinement; A is the matrix that was factored, or one near it.
+
+        >>> A = sp.diags([4., 9.], format="csc")
+        >>> trifactor.sparse.cholesky(A).solve_refined(A, np.array([4., 9.])).x
+        array([1., 1.])
+        """
+        return RefinedSolution(*self._factored.solve_refined(self._here(self._pattern.values(A)), b))
+
+    # What the factor is.
+
+    def L(self) -> Any:
+        """L of L L^H = P A P^T, as CSC.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 9.], format="csc"), ordering_method="natural").L().toarray()
+        array([[2., 0.],
+               [0., 3.]])
+        """
+        return self._pattern.sparse(*self._factored.lower())
+
+    def _unit(self):
+        data, indices, indptr = self._factored.lower()
+        return data / np.repeat(self._factored.diagonal(), np.diff(indptr)), indices, indptr
+
+    def L_D(self) -> Tuple[Any, Any]:
+        """The unit L, and D as a diagonal matrix, of L D L^H = P A P^T.
+
+        >>> L, D = trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).L_D()
+        >>> (L @ D @ L.T).toarray()
+        array([[4., 0.],
+               [0., 4.]])
+        """
+        n = self._pattern.shape[0]
+        D = self._pattern.sparse(np.asarray(self.D()), np.arange(n), np.arange(n + 1))
+        return self._pattern.sparse(*self._unit()), D
+
+    def LD(self) -> Any:
+        """The unit L below the diagonal and D on it, in one CSC matrix.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).LD().toarray()
+        array([[4., 0.],
+               [0., 4.]])
+        """
+        data, indices, indptr = self._unit()
+        data[indptr[:-1]] = self.D()
+        return self._pattern.sparse(data, indices, indptr)
+
+    def D(self) -> np.ndarray:
+        """The diagonal of D in L D L^H = P A P^T.
+
+        >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).D()
+        array([4., 4.])
+        """
+        return self._factored.diagonal() ** 2
+
+    def P(self) -> np.ndarray:
+        """The permutation: L L^H = A[p][:, p].
+
+        >>> trifactor.sparse.cholesky(sp.identity(3, format="csc"), ordering_method=[2, 0, 1]).P()
+        array([2, 0, 1])
+        """
+        return self._plan.permutation
+
+    def logdet(self) -> float:
+        """log det A.
+
+        >>> round(trifactor.sparse.cholesky(sp.diags([2., 4.], format="csc")).logdet(), 6)
+        2.079442
+        """
+        return self._factored.log_det()
+
+    log_det = logdet
+
+    def slogdet(self) -> SlogdetResult:
+        """(1, log det A), as numpy.linalg.slogdet.
+
+        >>> trifactor.sparse.cholesky(sp.diags([1., 1.], format="csc")).slogdet().sign
+        1.0
+        """
+        return SlogdetResult(1.0, self.logdet())
+
+    def det(self) -> float:
+        """det A; it overflows where logdet does not.
+
+        >>> round(trifactor.sparse.cholesky(sp.diags([2., 4.], format="csc")).det(), 9)
+        8.0
+        """
+        return float(np.exp(self.logdet()))
+
+    def inv(self) -> Any:
+        """A^-1 as CSC, with every entry: seldom what is needed.
+
+        >>> trifactor.sparse.cholesky(sp.diags([2., 4.], format="csc")).inv().toarray()
+        array([[0.5 , 0.  ],
+               [0.  , 0.25]])
+        """
+        n = self._pattern.shape[0]
+        X = np.asarray(self._solve(np.eye(n, dtype=self._dtype), "A"))
+        indices = np.tile(np.arange(n), n)
+        return self._pattern.sparse(X.T.ravel(), indices, np.arange(n + 1) * n)
+
+    def rcond(self) -> float:
+        """An estimate of 1 / (|A| |A^-1|): solutions lose about -log10 of it of their digits.
+
+        >>> round(trifactor.sparse.cholesky(sp.diags([1., 4.], format="csc")).rcond(), 9)
+        0.25
+        """
+        return self._factored.rcond()
+
+    @property
+    def plan(self) -> _core.SparsePlan:
+        """Fill, operations, fronts and ordering, before anything is factored.
+
+        >>> trifactor.sparse.analyze(sp.identity(5, format="csc")).plan.factor_nonzeros
+        5
+        """
+        return self._plan
+
+    @property
+    def memory(self) -> "dict[str, int]":
+        """Bytes that the factor holds, by what they are for.
+
+        >>> trifactor.sparse.cholesky(sp.identity(5, format="csc")).memory["total"] > 0
+        True
+        """
+        return self._factored.memory()
+
+
+def analyze(A: Any, mode: str = "auto", ordering_method: Any = "default", use_long: Any = None, *, lower: bool = True,
+            device: Optional[str] = None, expected_factorizations: int = 1, tuning: str = "") -> Factor:
+    """Plans the factorization of all matrices with the entries of A; nothing is factored yet.
+
+    A is CSC, CSR or COO of SciPy or CuPy, stored in full or as one triangle; the lower one is read, or the upper one
+    where lower is False. ordering_method: 'default', 'amd', 'metis', 'natural', or a permutation. device: 'cpu',
+    'cuda', 'cuda:1', or None for where A is. expected_factorizations: the more, the longer an ordering may take. mode
+    and use_long are scikit-sparse's and change nothing.
+
+    >>> A = sp.diags([-1., 2., -1.], [-1, 0, 1], shape=(4, 4), format="csc")
+    >>> F = trifactor.sparse.analyze(A)
+    >>> F.plan.n, F.plan.factor_nonzeros
+    (4, 7)
+    >>> F.cholesky_inplace(A)
+    """
+    if mode not in ("auto", "simplicial", "supernodal"):
+        raise ValueError(f"mode = {mode!r} must be 'auto', 'simplicial' or 'supernodal'")
+    A = compressed(A)
+    number = _device(device, A)
+    pattern = Pattern(A, "full" if lower else "upper")
+    ordering, permutation = _ordering(ordering_method)
+    plan = _core.analyze(pattern.indptr, pattern.indices, A.shape[0], A.format == "csr", "full" if lower else "upper",
+                         ordering, permutation, expected_factorizations, tuning)
+    return Factor(plan, pattern, str(A.dtype), number, tuning)
+
+
+def cholesky(A: Any, beta: float = 0.0, mode: str = "auto", ordering_method: Any = "default", use_long: Any = None, *,
+             lower: bool = True, device: Optional[str] = None, expected_factorizations: int = 1,
+             tuning: str = "") -> Factor:
+    """Factors A + beta I, symmetric or hermitian and positive definite. The arguments are those of analyze.
+
+    >>> A = sp.csc_matrix([[4., 2., 0.], [2., 5., 1.], [0., 1., 6.]])
+    >>> F = trifactor.sparse.cholesky(A)
+    >>> np.allclose(A @ F(np.ones(3)), 1)
+    True
+    >>> p = F.P()
+    >>> np.allclose((F.L() @ F.L().T).toarray(), A.toarray()[p][:, p])
+    True
+    >>> trifactor.sparse.cholesky(sp.diags([1., -1., 1.], format="csc"))
+    Traceback (most recent call last):
+        ...
+    trifactor.NotPositiveDefinite: A is not positive definite: the pivot of column 1 counted from 0 is not positive
+    """
+    factor = analyze(A, mode, ordering_method, use_long, lower=lower, device=device,
+                     expected_factorizations=expected_factorizations, tuning=tuning)
+    factor.cholesky_inplace(A, beta)
+    return factor
