@@ -203,6 +203,17 @@ TYPED_TEST(Lu, PermutationSaysWhichRowStandsWhere) {
   }
 }
 
+TYPED_TEST(Lu, OfManyZeroPivotsTheFirstCounts) {
+  using T = TypeParam;
+  for (index_t n : {2, 5, 9, 37, 64, 150, 300, 1100}) {
+    SCOPED_TRACE(::testing::Message() << "n=" << n);
+    HostMatrix<T> ones(n, n);
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = 0; i < n; ++i) ones(i, j) = T(1);
+    EXPECT_EQ(this->factor(ones, {}).info, 2);
+  }
+}
+
 TYPED_TEST(Lu, ReportsTheFirstZeroPivotAndGoesOn) {
   for (auto [m, n] : {std::pair<index_t, index_t>{1, 1}, {10, 10}, {20, 9}, {17, 17}, {70, 70}})
     for (index_t k : {index_t(0), n / 2, n - 1}) {
