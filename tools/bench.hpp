@@ -30,7 +30,7 @@ struct BenchOptions {
   std::vector<std::string> modes, looking, forms;  // of Cholesky, side by side; of updates; of tiles
   index_t pad = 0;                                 // of Cholesky: so much more than n the leading dimension is
   bool each = false;                               // a row for each step of an update
-  std::string device, against;                     // host or cuda; lapack, cusolver, cholmod or none
+  std::string device, against;                     // host or cuda; lapack, cusolver, cholmod, cudss or none
   std::vector<std::string> matrices;               // sparse ones: files or generated
   std::string ordering = "auto";                   // of those
   std::string kind = "strided", sizes = "fixed";   // of a batch; other sizes than fixed need kind ragged
@@ -106,7 +106,7 @@ Row bench_tile(Bench&, index_t n, index_t leaf, const std::string& form, index_t
 template <Scalar T>
 void bench_sparse(Bench&, const SparseSource& source, const std::function<void(const Row&)>& take);
 /// The program that runs CHOLMOD, beside this one; empty where it was not built.
-std::string cholmod_program();
+std::string peer_program(const std::string& peer);
 
 /// A way to factor one matrix that --mode names.
 struct CholeskyMode {

@@ -98,16 +98,17 @@ std::string default_sizes(const std::string& op, const std::string& device) {
   return "512,1024,2048,4096";
 }
 
-/// CHOLMOD, on the host, is the peer of the sparse solver where that was built.
+/// CHOLMOD, on the host, is the peer of the sparse solver where that was built; cuDSS where it is asked for.
 void complete_sparse(BenchOptions& o, const std::string& matrices) {
   o.matrices = split(matrices.empty() ? default_matrices : matrices, ',');
   const bool asked = !o.against.empty() && o.against != "none";
-  if (asked && cholmod_program().empty())
-    throw InputError(
-        fmt::format("--against {}: trifactor_cholmod is not beside this program: install "
-                    "libsuitesparse-dev and build again, or take none",
-                    o.against));
-  if (o.against.empty()) o.against = cholmod_program().empty() ? "none" : "cholmod";
+  if (asked && peer_program(o.against).empty()) {
+    const bool cudss = o.against == "cudss";
+    throw InputError(fmt::format("--against {}: trifactor_{} is not beside this program: install {} and build again, or "
+                                 "take none",
+                                 o.against, cudss ? "cudss" : "cholmod", cudss ? "cuDSS" : "libsuitesparse-dev"));
+  }
+  if (o.against.empty()) o.against = peer_program("cholmod").empty() ? "none" : "cholmod";
 }
 
 /// Cholesky takes a list of modes or all of them.
@@ -148,8 +149,6 @@ BenchOptions complete(Typed typed) {
   if (o.op == "panel" && least < widest)
     throw InputError(fmt::format("--m: {} must be at least as much as --n, which is {}", least, widest));
   if (!typed.nrhs.empty()) o.nrhs = parse_sizes("--rhs", typed.nrhs);
-  if (o.op == "sparse" && o.nrhs.size() > 1)
-    throw InputError(fmt::format("--rhs: bench sparse takes one number of right-hand sides, not {}", typed.nrhs));
   o.nb = parse_sizes("--nb", typed.nb.empty() ? "64,128,256,512,1024" : typed.nb);
   if (!typed.leaf.empty()) o.leaf = parse_sizes("--leaf", typed.leaf);
   o.ib = parse_sizes("--ib", typed.ib.empty() ? "16,32,64" : typed.ib);
@@ -251,8 +250,8 @@ class BenchCommand {
     choose("--ordering", options_.ordering, "auto, metis, amd or natural", {"auto", "metis", "amd", "natural"});
     command_
         ->add_option("--against", options_.against,
-                     "cholmod, cholmod-given (with our permutation) or none [cholmod where it is built]")
-        ->check(one_of({"cholmod", "cholmod-given", "none"}));
+                     "cholmod, cholmod-given (with our permutation), cudss or none [cholmod where it is built]")
+        ->check(one_of({"cholmod", "cholmod-given", "cudss", "none"}));
     return *this;
   }
   BenchCommand& update() {
@@ -376,7 +375,7 @@ void add_bench(CLI::App& app) {
       .shared();
   operation("sparse", "the phases of a sparse Cholesky factorization")
       .sparse()
-      .rhs("a number of right-hand sides [1]")
+      .rhs("numbers of right-hand sides, as --n [1]")
       .tuning()
       .shared();
   operation("value", "data on the host: on the device with all copies, against the host").n().uplo().energy().shared();

@@ -9,11 +9,13 @@
 #include "step.hpp"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <trifactor/sparse.hpp>
 
 #include <algorithm>
 #include <concepts>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -31,30 +33,36 @@ void append(NewFile& file, const std::vector<Value>& values) {
   file.append({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)});
 }
 
-/// CHOLMOD's seconds as its program prints them. With `given` it takes over the permutation of our plan.
-nlohmann::json ask_cholmod(const SparseMatrix<double>& A, const SparsePlan& plan, index_t columns, int runs,
-                           bool given) {
+/// The seconds of CHOLMOD or cuDSS as their programs print them. cholmod-given takes over the permutation of our plan.
+nlohmann::json ask_peer(const std::string& peer, const SparseMatrix<double>& A, const SparsePlan& plan,
+                        const std::vector<index_t>& columns, int runs) {
   TemporaryFolder folder;
   const std::string matrix = folder.file("matrix"), order = folder.file("order");
   NewFile file(matrix);
   append(file, std::vector<index_t>{A.n, A.entries()});
   append(file, A.start), append(file, A.row), append(file, A.value);
   file.finish();
+  const std::string sides = fmt::format("{}", fmt::join(columns, ","));
+  if (peer == "cudss") {
+    std::vector<std::string> command{peer_program(peer), matrix, fmt::format("{}", runs), sides};
+    if (const char* layer = std::getenv("CUDSS_THREADING_LIB")) command.push_back(layer);  // as cuDSS itself calls it
+    return nlohmann::json::parse(output_of(command));
+  }
   std::string ordering = name_of(plan.ordering());
-  if (given) {
+  if (peer == "cholmod-given") {
     NewFile permutation(order);
     append(permutation, plan.permutation());
     permutation.finish();
     ordering = "given=" + order;
   }
   return nlohmann::json::parse(
-      output_of({cholmod_program(), matrix, ordering, fmt::format("{}", runs), fmt::format("{}", columns)}));
+      output_of({peer_program(peer), matrix, ordering, fmt::format("{}", runs), sides}));
 }
 
 }  // namespace
 
-std::string cholmod_program() {
-  const auto path = program_folder() / "trifactor_cholmod";
+std::string peer_program(const std::string& peer) {
+  const auto path = program_folder() / (peer == "cudss" ? "trifactor_cudss" : "trifactor_cholmod");
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) ? path.string() : "";
 }
@@ -64,7 +72,6 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
   const BenchOptions& o = bench.options;
   SparseMatrix<double> real;
   timed_step(is_generated(source.word()) ? "generating" : "reading", [&] { real = source.load<double>(); });
-  const index_t columns = o.nrhs.front();
 
   std::shared_ptr<const SparsePlan> plan;
   const trifactor::AnalyzeOptions how{.ordering = ordering_named(o.ordering), .tuning = o.tuning};
@@ -81,6 +88,12 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
   const SparseMatrix<T> A = converted<T>(real);
   const InQueue<T> values(bench.queue, A.value.data(), A.entries());
   std::optional<SparseCholesky<T>> L;
+  const auto constructed = measured("construct", {.run =
+                                                      [&] {
+                                                        L.emplace(bench.queue, plan, options);
+                                                        bench.queue.sync();
+                                                      },
+                                                  .prepare = [&] { L.reset(); }});
   const auto factored = measured("factor", {.run =
                                                 [&] {
                                                   L.emplace(bench.queue, plan, options);
@@ -89,25 +102,34 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
                                             .prepare = [&] { L.reset(); }});
   const auto refactored = measured("refactor", {.run = [&] { L->factor(values.values()); }, .prepare = {}});
 
-  Matrix<T> B(A.n, columns), there(bench.queue, A.n, columns);
-  std::fill_n(B.data(), A.n * columns, T(1));
-  const auto restore = [&] { trifactor::copy(bench.host, B, bench.queue, there); };
-  const auto solved = measured("solve", {.run =
-                                             [&] {
-                                               L->solve(there);
-                                               bench.queue.sync();
-                                             },
-                                         .prepare = restore});
-  const double residual = solve_ratio<T>(A, there.to_host(), B);
+  struct Solved {
+    index_t columns;
+    trifactor::Measurement time;
+    double residual;
+  };
+  std::vector<Solved> solves;
+  for (const index_t columns : o.nrhs) {
+    Matrix<T> B(A.n, columns), there(bench.queue, A.n, columns);
+    std::fill_n(B.data(), A.n * columns, T(1));
+    const auto restore = [&] { trifactor::copy(bench.host, B, bench.queue, there); };
+    const auto solved = measured("solve", {.run =
+                                               [&] {
+                                                 L->solve(there);
+                                                 bench.queue.sync();
+                                               },
+                                           .prepare = restore});
+    solves.push_back({columns, solved, solve_ratio<T>(A, there.to_host(), B)});
+  }
+  const double residual = solves.front().residual;
 
   nlohmann::json peer;
   if (o.against != "none" && std::same_as<T, double>) {
-    const Step step("running CHOLMOD");
-    peer = ask_cholmod(real, *plan, columns, std::clamp(refactored.runs, least_runs, most_peer_runs),
-                       o.against == "cholmod-given");
+    L.reset();  // the peer gets the memory
+    const Step step(o.against == "cudss" ? "running cuDSS" : "running CHOLMOD");
+    peer = ask_peer(o.against, real, *plan, o.nrhs, std::clamp(refactored.runs, least_runs, most_peer_runs));
   }
   const double arithmetic = trifactor::ComplexScalar<T> ? 4 : 1;
-  const auto row_of = [&](const char* phase, const trifactor::Measurement& time, double flops) {
+  const auto row_of = [&](const char* phase, const trifactor::Measurement& time, double flops, index_t columns = 1) {
     Row row = start_row(bench, scalar_name<T>, A.n);
     row.matrix = source.word();
     row.phase = phase;
@@ -118,22 +140,29 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
     row.columns = double(A.n);
     row.flops = flops * arithmetic;
     row.seconds = time.seconds, row.spread = time.spread, row.runs = time.runs;
-    if (!peer.is_null()) {
+    row.memory = double(memory.total());
+    const std::string key = phase == std::string("solve") ? fmt::format("solve_{}", columns) : phase;
+    if (!peer.is_null() && peer.contains(key + "_seconds")) {
       row.peer = o.against;
-      row.peer_seconds = peer.at(std::string(phase) + "_seconds").template get<double>();
-      row.peer_spread = peer.at(std::string(phase) + "_spread").template get<double>();
+      row.peer_seconds = peer.at(key + "_seconds").template get<double>();
+      row.peer_spread = peer.at(key + "_spread").template get<double>();
+      row.peer_memory = peer.at("peak_bytes").template get<double>();
+      row.peer_residual = peer.at("residual").template get<double>();
     }
     return row;
   };
   take(row_of("analyze", analyzed, 0));
+  take(row_of("construct", constructed, 0));
   for (const auto& [phase, time] : {std::pair{"factor", factored}, {"refactor", refactored}}) {
     Row row = row_of(phase, time, plan->flops());
     row.residual = residual;
     take(row);
   }
-  Row row = row_of("solve", solved, 4 * double(plan->factor_nonzeros()) * double(columns));
-  row.residual = residual;
-  take(row);
+  for (const Solved& solved : solves) {
+    Row row = row_of("solve", solved.time, 4 * double(plan->factor_nonzeros()) * double(solved.columns), solved.columns);
+    row.residual = solved.residual;
+    take(row);
+  }
 }
 
 #define INSTANTIATE(T) \

@@ -51,7 +51,8 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
             {{"n", 8}, [](R r) { return fmt::format("{}", r.n); }},
             {{"nnz(L)", 10}, [](R r) { return cell("{}", r.factor_nonzeros); }},
             {{"ordering", 8, true}, [](R r) { return cell("{}", r.ordering); }},
-            {{"phase", 8, true}, [](R r) { return cell("{}", r.phase); }},
+            {{"phase", 9, true}, [](R r) { return cell("{}", r.phase); }},
+            {{"rhs", 4}, [](R r) { return r.phase == "solve" ? cell("{}", r.nrhs) : "-"; }},
             {{"seconds", 10}, [](R r) { return fmt::format("{:.6f}", r.seconds); }},
             {{"spread %", 8}, [](R r) { return fmt::format("{:.1f}", r.spread * 100); }},
             {{"Gflop/s", 8}, [](R r) { return r.flops > 0 ? fmt::format("{:.2f}", gflops(r)) : "-"; }},
@@ -148,7 +149,10 @@ void print_json(const Row& r, bool ragged) {
               {"phase", *r.phase},
               {"ordering", or_null(r.ordering)},
               {"entries", or_null(r.entries)},
-              {"factor_nonzeros", or_null(r.factor_nonzeros)}});
+              {"factor_nonzeros", or_null(r.factor_nonzeros)},
+              {"memory_bytes", or_null(r.memory)},
+              {"peer_memory_bytes", or_null(r.peer_memory)},
+              {"peer_residual", or_null(r.peer_residual)}});
   if (ragged)
     j.update({{"sizes", or_null(r.sizes)},
               {"fixed_sum_seconds", or_null(r.fixed_sum_seconds)},

@@ -19,6 +19,7 @@ struct Row {
   std::optional<std::string> form;                     // of a tile
   std::optional<std::string> matrix, phase, ordering;  // of a sparse factorization
   std::optional<std::int64_t> entries, factor_nonzeros;
+  std::optional<double> memory, peer_memory, peer_residual;  // bytes, of all phases
   std::uint64_t seed = 0;
 
   double seconds = 0, spread = 0, flops = 0, columns = 0;  // of the whole call

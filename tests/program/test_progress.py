@@ -93,7 +93,7 @@ class Terminal(ProgressTest):
         scalar = program.info()["scalars"][0]
         text, _ = self.on_terminal("bench", "sparse", "--matrix", "poisson2d:5", "--device", "host", "--seconds", "0.02",
                                    "--scalar", scalar, "--against", "none")
-        for phase in ["analyze", "factor", "refactor", "solve"]:
+        for phase in ["analyze", "construct", "factor", "refactor", "solve"]:
             self.assertIn("trifactor: bench sparse 0 %%; measuring %s, 0 s" % phase, text)
 
     def test_the_line_goes_and_rows_stay_whole(self):

@@ -350,22 +350,22 @@ class Bench(SparseTest):
     def test_a_row_for_each_phase(self):
         rows = self.succeed_json("bench", "sparse", "--matrix", "poisson3d:6,shell2d:6", "--seconds", "0.02",
                                  "--against", "none")
-        self.assertEqual([row["phase"] for row in rows], 2 * ["analyze", "factor", "refactor", "solve"])
+        self.assertEqual([row["phase"] for row in rows], 2 * ["analyze", "construct", "factor", "refactor", "solve"])
         self.assertEqual({row["matrix"] for row in rows}, {"poisson3d:6", "shell2d:6"})
         for row in rows:
             self.assertGreater(row["seconds"], 0)
-            if row["phase"] != "analyze":
+            if row["phase"] not in ["analyze", "construct"]:
                 self.assertLess(row["residual"], 30)
                 self.assertGreater(row["gflops"], 0)
         text = self.succeed("bench", "sparse", "--matrix", "poisson3d:6", "--seconds", "0.02", "--against", "none")
-        self.assertEqual(len(re.findall("(?m)^poisson3d:6 ", text)), 4)
+        self.assertEqual(len(re.findall("(?m)^poisson3d:6 ", text)), 5)
 
     def test_the_table_is_aligned_whatever_the_names(self):
         name = "a_file_with_a_long_name.mtx"
         self.succeed("generate", "poisson2d:3", "-o", name)
         _, *table = self.succeed("bench", "sparse", "--matrix", name + ",arrow:3", "--seconds", "0.02", "--against", "none",
                                  "--device", "host").splitlines()
-        self.assertEqual((len(table), program.misaligned(table)), (9, []))
+        self.assertEqual((len(table), program.misaligned(table)), (11, []))
 
     def test_against_cholmod(self):
         if not os.access(os.path.join(os.path.dirname(program.PROGRAM), "trifactor_cholmod"), os.X_OK):
@@ -374,8 +374,20 @@ class Bench(SparseTest):
         for peer in ["cholmod", "cholmod-given"]:
             rows = self.succeed_json("bench", "sparse", "--matrix", "poisson3d:6", "--seconds", "0.02", "--against", peer)
             for row in rows:
+                if row["phase"] == "construct":  # CHOLMOD has no such phase
+                    self.assertIsNone(row["peer"])
+                    continue
                 self.assertEqual(row["peer"], peer)
                 self.assertGreater(row["ratio"], 0)
+                self.assertGreater(row["peer_memory_bytes"], 0)
+
+    def test_several_numbers_of_right_hand_sides(self):
+        rows = self.succeed_json("bench", "sparse", "--matrix", "poisson3d:5", "--seconds", "0.02", "--rhs", "1,3", "--device", "host",
+                                 "--against", "none")
+        self.assertEqual([row["nrhs"] for row in rows if row["phase"] == "solve"], [1, 3])
+        self.assertGreater(rows[0]["memory_bytes"], 0)
+        if not os.access(os.path.join(os.path.dirname(program.PROGRAM), "trifactor_cudss"), os.X_OK):
+            self.fail_with(2, "install cuDSS", "bench", "sparse", "--against", "cudss")
 
     def test_the_table_of_orderings(self):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/compare_orderings.py")
