@@ -21,17 +21,17 @@ add_custom_target(commit_header
           -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
   BYPRODUCTS ${generated}/commit.hpp COMMENT "" VERBATIM)
 
-# One .cu for each operation and scalar. An operation is a .cuh in src/cuda/batched, single or entries that defines
+# One .cu for each operation and scalar. An operation is a .cuh in src/cuda/batched, single, sparse or entries that defines
 # TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers are what operations share. A .cu takes four seconds for its
 # headers alone, so the shortest operations to compile are one together, short ones have one for all scalars, and others one
 # for both of a kind.
-set(shortest_operations entries/entries entries/fronts single/lu single/lu_left batched/lu_shared batched/gemm)
+set(shortest_operations entries/entries entries/fronts sparse/small_fronts single/lu single/lu_left batched/lu_shared batched/gemm)
 set(short_operations single/lu_beside batched/lu_trailing batched/lu_registers batched/trsm)
-set(paired_operations single/lu_cluster batched/cholesky_solve single/trsm_inverted single/trsm_sweep)
+set(paired_operations sparse/front_solve single/lu_cluster batched/cholesky_solve single/trsm_inverted single/trsm_sweep)
 if(TRIFACTOR_HAS_CUDA)
   set(cuda_folder ${PROJECT_SOURCE_DIR}/src/cuda)
   file(GLOB kernel_headers RELATIVE ${cuda_folder} CONFIGURE_DEPENDS
-    ${cuda_folder}/batched/*.cuh ${cuda_folder}/single/*.cuh ${cuda_folder}/entries/*.cuh)
+    ${cuda_folder}/batched/*.cuh ${cuda_folder}/single/*.cuh ${cuda_folder}/sparse/*.cuh ${cuda_folder}/entries/*.cuh)
   set(TRIFACTOR_KERNEL_SOURCES)
   # kernel_source(name OPERATIONS operation... SCALARS scalar...): kernels/name.cu, with these operations for these scalars.
   function(kernel_source name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What README.md shows works: C++ blocks with a main() compile, link and run, the others compile one after the other in one
-function, and the trifactor commands run. What it and the guides link to is there.
+"""What README.md and docs/getting-started.md show works: C++ and C blocks with a main() compile, link and run, the others compile
+one after the other in one function, and the trifactor commands run. What they and the guides link to is there.
 
 Usage: readme.py SOURCE BUILD CXX
 """
@@ -24,9 +24,10 @@ void given(const int64_t n, const int64_t* start, const int64_t* row, const std:
 
 
 def main(source, build, cxx):
-    text = (source / "README.md").read_text()
+    text = "".join((source / page).read_text() for page in ["README.md", "docs/getting-started.md"])
     blocks = re.findall(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    programs = [body for body in blocks if "main(" in body]
+    programs = [(body, "program.cpp") for body in blocks if "main(" in body]
+    programs += [(body, "program.c") for body in re.findall(r"^```c\n(.*?)^```", text, re.MULTILINE | re.DOTALL)]
     fragments = [body for body in blocks if "main(" not in body]
     commands = re.findall(r"^ {4}(?:build/)?trifactor (.*)$", text, re.MULTILINE)
     if not programs or not commands:
@@ -39,10 +40,12 @@ def main(source, build, cxx):
         work = pathlib.Path(work)
         for name, content in FILES.items():
             (work / name).write_text(content)
-        compile_with = [cxx, "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{source}/include", f"-I{build}/generated"]
-        for body in programs:
-            (work / "program.cpp").write_text(body)
-            run([*compile_with, "program.cpp", f"-L{build}", "-ltrifactor", f"-Wl,-rpath,{build}", "-o", "program"], work)
+        flags = ["-Wall", "-Wextra", "-Werror", f"-I{source}/include", f"-I{build}/generated", "-isystem", "/usr/include/eigen3"]
+        compile_with = [cxx, "-std=c++20", *flags]
+        for body, file in programs:
+            (work / file).write_text(body)
+            language = compile_with if file.endswith("cpp") else ["cc", "-std=c99", *flags]
+            run([*language, file, f"-L{build}", "-ltrifactor", f"-Wl,-rpath,{build}", "-o", "program"], work)
             run(["./program"], work)
         (work / "fragments.cpp").write_text(GIVEN + "".join(fragments) + "}\n")
         run([*compile_with, "-fsyntax-only", "fragments.cpp"], work)

@@ -201,7 +201,8 @@ class _Jax(_Adaptor):
         raise TypeError("JAX's arrays do not change: out must be None")
 
     def conj(self, x):
-        return self.xp.array(self.xp.conj(x), copy=True), 0
+        with self.jax.default_device(next(iter(x.devices()))):
+            return self.xp.array(self.xp.conj(x), copy=True), 0
 
     def from_numpy(self, x, like):
         return self.jax.device_put(x, next(iter(like.devices())))

@@ -104,7 +104,7 @@ index_t SparseCholesky<T>::try_factor(std::span<const T> values, real_t<T> shift
   const auto* inner = checked("SparseCholesky::factor", state, values);
   state.info = -1, state.shift = shift;
   enqueue_copy(*state.queue, inner, state.values.data(), values.size_bytes());
-  const index_t failed = state.numeric->factor(inner, shift);
+  const index_t failed = state.numeric->factor(state.values.data(), shift);
   return state.info = failed < 0 ? 0 : state.plan.permutation[failed] + 1;
 } TRIFACTOR_CATCH_BAD_ALLOC
 

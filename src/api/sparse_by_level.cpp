@@ -2,9 +2,11 @@
 #include <api/sparse_numeric.hpp>
 #include <core/path.hpp>
 #include <sparse/numeric.hpp>
+#include <sparse/solve_lists.hpp>
 #include <tuning/rows.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace trifactor::api {
@@ -14,39 +16,47 @@ namespace {
 using core::Real;
 using sparse::Plan;
 
-/// Arrays that are collected on the host and then copied to a queue's memory, all at once.
+/// Arrays of the host that are copied to a queue's memory, into one buffer.
 class Lists {
  public:
-  /// Once they are there, `place` points to the copy of the values. Returns where they lie in the list of all.
-  template <class V>
-  std::size_t add(const V*& place, const std::vector<V>& values) {
-    constexpr std::size_t alignment = 256;
-    const std::size_t at = staged_.size(), bytes = values.size() * sizeof(V);
-    staged_.resize((at + bytes + alignment - 1) / alignment * alignment);
-    set(at, values);
-    places_.push_back({&place, at});
+  /// Once they are there, `place` points to the copy of the values. Returns the number of the list.
+  template <class V, class A>
+  std::size_t add(const V*& place, std::vector<V, A> values) {
+    const std::size_t size = values.size() * sizeof(V);
+    const auto kept = std::make_shared<std::vector<V, A>>(std::move(values));
+    lists_.push_back({&place, bytes_, size, kept->data(), kept});
+    bytes_ += (size + alignment - 1) / alignment * alignment;
     place = reinterpret_cast<const V*>(std::uintptr_t(alignment));  // planning reads nothing, but tells null from a list
-    return at;
+    return lists_.size() - 1;
   }
+  /// Other values for a list of that size.
   template <class V>
-  void set(std::size_t at, const std::vector<V>& values) {
-    if (!values.empty()) std::memcpy(staged_.data() + at, values.data(), values.size() * sizeof(V));
+  void set(std::size_t number, std::vector<V> values) {
+    const auto kept = std::make_shared<std::vector<V>>(std::move(values));
+    lists_[number].data = kept->data(), lists_[number].keeper = kept;
   }
-  std::size_t bytes() const { return staged_.size() + std::size_t(buffer_.size()); }
+  std::size_t bytes() const { return bytes_; }
 
   void upload(const std::shared_ptr<detail::QueueState>& queue) {
-    buffer_ = Buffer<char>(queue, index_t(staged_.size()));
-    copy(*queue, staged_.data(), buffer_.data(), staged_.size());
-    for (const auto& [place, at] : places_) {
-      const void* address = buffer_.data() + at;
-      std::memcpy(place, &address, sizeof address);  // pointers of any type
+    buffer_ = Buffer<char>(queue, index_t(bytes_));
+    for (const List& list : lists_) {
+      char* const address = buffer_.data() + list.at;
+      if (list.size > 0) copy(*queue, list.data, address, list.size);
+      std::memcpy(list.place, &address, sizeof address);  // pointers of any type
     }
-    std::vector<char>().swap(staged_);
+    lists_.clear();
   }
 
  private:
-  std::vector<char> staged_;
-  std::vector<std::pair<void*, std::size_t>> places_;
+  static constexpr std::size_t alignment = 256;
+  struct List {
+    void* place;
+    std::size_t at, size;
+    const void* data;
+    std::shared_ptr<void> keeper;
+  };
+  std::vector<List> lists_;
+  std::size_t bytes_ = 0;
   Buffer<char> buffer_;
 };
 
@@ -54,7 +64,7 @@ template <class T>
 class ByLevel final : public SparseNumeric<T> {
  public:
   ByLevel(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning)
-      : queue_(std::move(queue)), plan_(plan), tuning_(tuning), levels_(sparse::make_levels(plan, tuning)) {
+      : queue_(std::move(queue)), plan_(plan), tuning_(tuning), levels_(sparse::make_levels(plan, tuning, small_fronts(), queue_->host.threads())) {
     const auto find = [&]<class Tuning>(Tuning, index_t n, index_t count) {
       return tuning::find<Tuning>(queue_->architectures, core::scalar_name(T{}), n, count, "");
     };
@@ -62,12 +72,14 @@ class ByLevel final : public SparseNumeric<T> {
       cholesky_.push_back(find(core::CholeskyTuning{}, group.columns, group.count()));
     data_.solve = find(core::SolveTuning{}, plan.n, 1);
 
+    collect_solve_lists();
     collect_lists();
     const auto entries = [](index_t count) { return std::size_t(count) * sizeof(T); };
     memory_.factor = entries(plan.factor_entries);
     memory_.updates = entries(levels_.update_entries);
-    memory_.vectors = entries(levels_.lines());
-    memory_.lists = lists_.bytes() + levels_.front.size() * (2 * sizeof(T*) + sizeof(int));  // Z1, Z2 and info
+    memory_.vectors = entries(vector_entries(1));
+    memory_.lists = lists_.bytes() + levels_.front.size() * (2 * sizeof(T*) + sizeof(int)) +  // Z1, Z2 and info
+                    std::size_t(solve_lists_.backward_strips) * sizeof(int);                  // inexact
     memory_.scratch = planned_scratch();
   }
 
@@ -78,6 +90,7 @@ class ByLevel final : public SparseNumeric<T> {
     factor_ = Buffer<T>(queue_, plan_.factor_entries);
     updates_ = Buffer<T>(queue_, levels_.update_entries);
     info_ = Buffer<int>(queue_, fronts);
+    inexact_ = Buffer<int>(queue_, solve_lists_.backward_strips);
     host_info_.resize(levels_.front.size());
     data_.factor = factor_.data(), data_.updates = updates_.data(), data_.info = info_.data();
     lists_.set(F11_at_, blocks(factor_.data(), levels_.factor_at, false));
@@ -92,7 +105,13 @@ class ByLevel final : public SparseNumeric<T> {
   }
 
   index_t factor(const T* values, Real<T> shift) override {
-    on_engine(*queue_, [&](auto& e) { sparse::factor(e, data_, values, shift); });
+    on_engine(*queue_, [&](auto& e) {
+      const auto run = [&](std::uint64_t, const T* from, Real<T> by) {
+        sparse::factor(e, data_, from, by);
+        if constexpr (one_launch<decltype(e)>) e.invert_fronts(solve_lists_, factor_.data(), inexact_.data());
+      };
+      e.run_as_graph(run, number_, values, shift);
+    });
     core::set_path("levels");
     copy(*queue_, info_.data(), host_info_.data(), host_info_.size() * sizeof(int));
     // A front that failed may make those above it fail, which come after it in the plan.
@@ -153,11 +172,57 @@ class ByLevel final : public SparseNumeric<T> {
   template <class E>
   void solve(E& e, core::Items<T> B, SparsePart part) {
     const bool all = part == SparsePart::All;
+    const bool forward = all || part == SparsePart::Lower, backward = all || part == SparsePart::LowerAdjoint;
     const index_t k = B.cols;
+    if constexpr (one_launch<E>) {
+      if (forward || backward)
+        return e.solve_fronts(data_.fronts, solve_lists_, static_cast<const T*>(factor_.data()),
+                              static_cast<const int*>(inexact_.data()), B, forward, backward, Z_.data());
+    }
     e.take_rows(data_.fronts, core::Items<const T>(B), all || part == SparsePart::Permute, data_.Z);
-    if (all || part == SparsePart::Lower) sparse::forward(e, data_, k);
-    if (all || part == SparsePart::LowerAdjoint) sparse::backward(e, data_, k);
+    if (forward) sparse::forward(e, data_, k);
+    if (backward) sparse::backward(e, data_, k);
     e.give_rows(data_.fronts, static_cast<const T*>(data_.Z), all || part == SparsePart::PermuteBack, B);
+  }
+
+  template <class E>
+  static constexpr bool one_launch = core::SolvesFrontsFor<std::remove_reference_t<E>, T>;
+
+  core::FrontLimits small_fronts() {
+    return on_engine(*queue_, [](auto& e) {
+      if constexpr (core::FactorsSmallFrontsFor<std::remove_reference_t<decltype(e)>, T>)
+        return e.template small_front_limits<T>();
+      else
+        return core::FrontLimits();
+    });
+  }
+
+  void collect_solve_lists() {
+    on_engine(*queue_, [&](auto& e) {
+      if constexpr (one_launch<decltype(e)>) {
+        const auto limits = e.template solve_limits<T>();
+        sparse::SolveLists l = sparse::make_solve_lists(plan_, levels_, limits);
+        core::SolveLists& to = solve_lists_;
+        to.subtree_groups = int(l.subtree_start.size()) - 1;
+        to.forward_strips = int(l.forward.size()), to.backward_strips = int(l.backward.size());
+        lists_.add(to.subtree_start, std::move(l.subtree_start));
+        lists_.add(to.subtree_fronts, std::move(l.subtree_fronts));
+        lists_.add(to.forward, std::move(l.forward));
+        lists_.add(to.backward, std::move(l.backward));
+      }
+    });
+  }
+  /// Of Z, for so many right-hand sides.
+  index_t vector_entries(index_t columns) {
+    return on_engine(*queue_, [&](auto& e) {
+      if constexpr (one_launch<decltype(e)>) {
+        core::Fronts f;
+        f.n = plan_.n, f.lines = levels_.lines();
+        return e.template solve_vector_entries<T>(f, columns);
+      } else {
+        return levels_.lines() * columns;
+      }
+    });
   }
 
   /// Everything but the pointers to blocks, whose memory is not there yet. The drivers need no more of most lists.
@@ -170,14 +235,12 @@ class ByLevel final : public SparseNumeric<T> {
     lists_.add(f.first, l.first);
     lists_.add(f.factor_at, l.factor_at);
     lists_.add(f.update_at, l.update_at);
-    const auto move = [&](auto& place, auto& list) {
-      lists_.add(place, list);
-      std::remove_reference_t<decltype(list)>().swap(list);
-    };
+    const auto move = [&](auto& place, auto& list) { lists_.add(place, std::move(list)); };
     move(f.front, l.line_front);
     move(f.parent_line, l.parent_line);
     move(f.child_start, l.child_start);
     move(f.child_line, l.child_line);
+    move(f.column, l.line_column);
     move(f.line, l.line);
     move(f.permutation, l.permutation);
     move(f.entry_start, l.entry_start);
@@ -204,8 +267,9 @@ class ByLevel final : public SparseNumeric<T> {
 
   /// Room for so many right-hand sides: Z grows, and the pointers into it follow.
   void make_room(index_t columns) {
-    if (Z_.size() >= levels_.lines() * columns) return;
-    Z_ = Buffer<T>(queue_, levels_.lines() * columns);
+    const index_t entries = vector_entries(columns);
+    if (Z_.size() >= entries) return;
+    Z_ = Buffer<T>(queue_, entries);
     memory_.vectors = std::size_t(Z_.size()) * sizeof(T);
     data_.Z = Z_.data();
     std::vector<int> starts(levels_.line_start.begin(), levels_.line_start.end() - 1);
@@ -222,6 +286,7 @@ class ByLevel final : public SparseNumeric<T> {
     data.Z1 = data.Z2 = reinterpret_cast<T**>(std::uintptr_t(256));
     return plan(*queue_, [&](auto& e) {
       sparse::factor(e, data, data.factor, Real<T>(0));
+      if constexpr (one_launch<decltype(e)>) return;
       sparse::forward(e, data, 1);
       sparse::backward(e, data, 1);
     });
@@ -240,7 +305,14 @@ class ByLevel final : public SparseNumeric<T> {
     return rows_;
   }
 
+  /// Tells objects apart, also those that lie where another one was.
+  static std::uint64_t next_number() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+  }
+
   const std::shared_ptr<detail::QueueState> queue_;
+  const std::uint64_t number_ = next_number();
   const Plan& plan_;
   const core::SparseTuning tuning_;
   sparse::Levels levels_;
@@ -250,7 +322,8 @@ class ByLevel final : public SparseNumeric<T> {
   std::size_t F11_at_ = 0, F21_at_ = 0, U_at_ = 0;
   Buffer<T> factor_, updates_, Z_;
   Buffer<T*> Z1_, Z2_;
-  Buffer<int> info_;
+  Buffer<int> info_, inexact_;
+  core::SolveLists solve_lists_;
   std::vector<int> host_info_;
   core::MatrixRows rows_;
   sparse::LevelData<T> data_{levels_, cholesky_, {}, tuning_.at_once};

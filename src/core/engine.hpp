@@ -2,7 +2,6 @@
 #pragma once
 
 #include <core/batch.hpp>
-#include <core/fronts.hpp>
 #include <core/memory.hpp>
 #include <core/tuning.hpp>
 
@@ -169,30 +168,6 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.save(A, read_info, out);
   e.restore(A, read_info, out);
 };
-
-/// What a sparse factorization by level needs besides. Z is (f.lines, columns) without padding, a row for each line; sums are
-/// added in the same order in every run.
-template <class E, class T>
-concept SparseEngineFor =
-    EngineFor<E, T> && requires(E e, const Fronts& f, const MatrixRows& rows, index_t k, const T* values, Real<T> shift, T* out,
-                                Items<const T> B, Items<T> X, bool permute, Real<T>* error) {
-      // The columns `begin` to `end` - 1 of fronts with at most so many rows := the values given for them, the shift on
-      // the diagonal and the update matrices of their children: assemble(f, begin, end, rows, values, shift, factor, updates).
-      e.assemble(f, k, k, k, values, shift, out, out);
-      // For solves: rows of Z += those of the children that are the same; and rows below the columns of a front := those of
-      // the parent: add_children(f, begin, end, columns, Z).
-      e.add_children(f, k, k, k, out);
-      e.copy_parents(f, k, k, k, out);
-      // The rows of Z that are columns of the factor := those of B, in its own order or permuted; and back.
-      e.take_rows(f, B, permute, out);
-      e.give_rows(f, values, permute, X);
-      // out[j] = the diagonal of the factor.
-      e.diagonal(f, values, out);
-      // r := b - (A + shift I) x, and error[i] = |r_i| / (|b| + |A + shift I| |x|)_i: residual(rows, values, shift, b, x, r,
-      // error). x += r: add(n, r, x).
-      e.residual(rows, values, shift, values, values, out, error);
-      e.add(k, values, out);
-    };
 
 /// An engine apart from the host: what hybrid panels need besides.
 template <class E, class T>

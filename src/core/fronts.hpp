@@ -22,6 +22,7 @@ struct Fronts {
   const int* parent_line = nullptr;  // of a row below: the line of the parent that is the same row; else -1
   const int* child_start = nullptr;  // lines + 1, into child_line: the lines of children that are the same row
   const int* child_line = nullptr;
+  const int* column = nullptr;  // of the factor that is the same row
   // Of each column of the factor.
   const int* line = nullptr;              // of its front
   const int* permutation = nullptr;       // its number in the matrix
@@ -30,6 +31,47 @@ struct Fronts {
   const index_t* entry_source = nullptr;  // the number of the value; ~ of it: conjugated
 
   TF_HD index_t rows(index_t t) const { return line_start[t + 1] - line_start[t]; }
+};
+
+/// Fronts that one block of threads factors: at most so many rows and columns.
+struct FrontLimits {
+  index_t rows = 0, columns = 0;
+};
+
+// Solves in one launch: what blocks of threads take one after the other.
+
+/// Rows of a front (forward) or columns (backward) for one block: `number` counts strips of the front. Forward, those
+/// of its own columns come first, then those of the rows below; both are cut every `edge` from their beginning.
+struct SolveStrip {
+  index_t factor_at;  // of the front
+  int rows, columns, line, first;
+  int number;
+  int diagonal;  // number of the diagonal block, as backward strips are counted; -1 for rows below
+  bool whole;    // forward: all rows of a front with one strip of columns
+};
+
+/// A front of a small subtree. One block solves with all fronts of a group of subtrees from shared memory.
+struct SolveFront {
+  index_t factor_at;
+  int rows, columns, line, first;
+  int at;         // its place in shared memory, (rows | 1, columns)
+  int level_end;  // where the fronts of the next level begin in the list
+  int children;   // rows of children that are rows of it
+};
+
+/// Strips are in an order in which every strip comes after all those that it waits for. Forward, subtrees come before
+/// all strips; backward, after them.
+struct SolveLists {
+  int subtree_groups = 0, forward_strips = 0, backward_strips = 0;
+  const int* subtree_start = nullptr;          // groups + 1, into subtree_fronts: what one block takes
+  const SolveFront* subtree_fronts = nullptr;  // of each group, leaves first
+  const SolveStrip *forward = nullptr, *backward = nullptr;
+};
+
+/// The largest group of subtrees that one block takes: entries of its fronts, and rows and columns of each; and how
+/// strips are cut.
+struct SolveLimits {
+  index_t entries, rows, columns, edge;
 };
 
 /// The matrix by rows, both triangles, in its own numbering: for residuals.

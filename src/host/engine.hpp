@@ -2,6 +2,7 @@
 #pragma once
 
 #include <core/engine.hpp>
+#include <core/fronts.hpp>
 #include <core/trace.hpp>
 
 #include <string>

@@ -9,7 +9,7 @@ namespace trifactor::sparse {
 /// where it is negative: conjugated. Those of front s are start[s] to start[s + 1] - 1.
 struct Entries {
   std::vector<index_t> start;
-  std::vector<index_t> source, target;
+  std::vector<index_t, Uncleared<index_t>> source, target;
 };
 Entries entries_by_front(const Plan&);
 

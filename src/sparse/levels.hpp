@@ -8,10 +8,12 @@
 
 namespace trifactor::sparse {
 
-/// Neighbouring fronts of one level, alike in size: a ragged batch, or one large front.
+/// Neighbouring fronts of one level, all small ones, or alike in size: a ragged batch, or one large front.
 struct Group {
   index_t begin, end;      // in the order of Levels::front
   index_t columns, below;  // of the largest
+  index_t rows;            // likewise
+  bool small;              // within the limits that make_levels was given, and few in their level
   index_t count() const { return end - begin; }
 };
 
@@ -29,11 +31,13 @@ struct Levels {
   // What core::Fronts points to, by the same names; for each front in its place here.
   std::vector<int> columns, line_start, first;
   std::vector<index_t> factor_at, update_at;
-  std::vector<int> line_front, parent_line, child_start, child_line;
-  std::vector<int> line, permutation;
-  std::vector<index_t> entry_start;
-  std::vector<int> entry_row;
-  std::vector<index_t> entry_source;
+  template <class V>
+  using Filled = std::vector<V, Uncleared<V>>;  // by all threads
+  Filled<int> line_front, parent_line, child_line, line_column;
+  std::vector<int> child_start, line, permutation;
+  Filled<index_t> entry_start;
+  Filled<int> entry_row;
+  Filled<index_t> entry_source;
   // The sizes that ragged batches read besides.
   std::vector<int> below, rows, update_ld;
 
@@ -44,8 +48,10 @@ struct Levels {
   }
 };
 
-/// Throws InvalidArgument when there are more rows in all fronts than an int can count.
-Levels make_levels(const Plan&, const core::SparseTuning&);
+/// Throws InvalidArgument when there are more rows in all fronts than an int can count. The result does not depend on
+/// the number of threads. Fronts within the limits of `small` are one group of their level, where they are few: many of
+/// them are faster in batches of the same size.
+Levels make_levels(const Plan&, const core::SparseTuning&, core::FrontLimits small, int threads);
 
 /// The matrix by rows, both triangles, in its own numbering.
 struct MatrixRowLists {

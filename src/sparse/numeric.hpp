@@ -2,6 +2,7 @@
 // loops is one operation for all fronts of a group.
 #pragma once
 
+#include <core/sparse_engine.hpp>
 #include <dense/cholesky.hpp>
 #include <dense/triangle.hpp>
 #include <sparse/levels.hpp>
@@ -89,14 +90,20 @@ void factor(E& e, const LevelData<T>& d, const T* values, Real<T> shift) {
   const Levels& l = d.levels;
   const auto assemble = [&](index_t begin, index_t end) {  // groups
     index_t rows = 0;
-    for (index_t g = begin; g < end; ++g) rows = max(rows, l.groups[g].columns + l.groups[g].below);
+    for (index_t g = begin; g < end; ++g) rows = max(rows, l.groups[g].rows);
     e.assemble(d.fronts, l.first_line(begin), l.first_line(end), rows, values, shift, d.factor, d.updates);
   };
   for (const Level& level : l.levels) {
     for (index_t g = level.begin; g < level.alone; ++g) assemble(g, g + 1);  // as many threads as suit their size
     assemble(level.alone, level.end);
     for (index_t g = level.begin; g < level.end; ++g) {
-      const Blocks<T> block(d, l.groups[g]);
+      const Group& group = l.groups[g];
+      if constexpr (FactorsSmallFrontsFor<E, T>)
+        if (group.small) {
+          e.factor_small_fronts(d.fronts, group.begin, group.end, {group.rows, group.columns}, d.factor, d.updates, d.info);
+          continue;
+        }
+      const Blocks<T> block(d, group);
       const auto F11 = block.F11(), F21 = block.F21(), U = block.U();
       dense::cholesky(e, F11, block.info(), d.cholesky[g]);                         // F11 = L11 L11^H
       dense::trsm(e, lower, conjugate(F11), F21.flipped(), block.info(), d.solve);  // F21 := F21 L11^-H

@@ -175,6 +175,30 @@ TYPED_TEST(SparseCholeskyTest, ThreadsThatShareFrontsInTilesRepeatTheirBits) {
     }
 }
 
+// Fronts of every size between one column and hundreds, also with diagonal blocks whose inverses are inexact, and every number
+// of right-hand sides that goes another way.
+TYPED_TEST(SparseCholeskyTest, SolvesWithLargeFrontsAndRepeatsTheBits) {
+  using T = TypeParam;
+  auto graded = full_matrix<T>(this->random, 200);  // rows and columns scaled apart
+  for (auto& [place, value] : graded.lower)
+    value = value * T(real_t<T>(std::pow(10.0, -double(place.first + place.second) / (sizeof(real_t<T>) == 8 ? 40 : 100))));
+  for (const auto& A : {full_matrix<T>(this->random, 301), poisson3d<T>(this->random, 13), graded,
+                        arrow<T>(this->random, 700, true), diagonal_matrix<T>(this->random, 3000)}) {
+    SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n);
+    const auto given = A.stored(Stored::Lower);
+    SparseCholesky<T> F(this->q, analyze(given.pattern(), {.ordering = Ordering::Metis}));
+    factor(this->q, F, given.values);
+    for (index_t k : {1, 3, 8, 9, 17, 33, 64, 70}) {
+      const auto B = random_matrix<T>(this->random, A.n, k, 1);
+      auto X = B, Y = B;
+      solve(this->q, F, X), solve(this->q, F, Y);
+      EXPECT_TRUE(same_frame(B, X)) << "wrote outside B";
+      EXPECT_LT(A.solve_ratio(X, B), threshold) << k << " right-hand sides";
+      EXPECT_TRUE(same_bits(X.storage, Y.storage)) << k << " right-hand sides";
+    }
+  }
+}
+
 TYPED_TEST(SparseCholeskyTest, SolvesInParts) {
   using T = TypeParam;
   const auto A = poisson2d<T>(this->random, 9);

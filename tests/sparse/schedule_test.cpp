@@ -3,6 +3,7 @@
 #include <sparse/matrices.hpp>
 #include <sparse/levels.hpp>
 #include <sparse/schedule.hpp>
+#include <sparse/solve_lists.hpp>
 
 #include <map>
 #include <set>
@@ -137,7 +138,8 @@ TEST(Levels, ChildrenLieInTheLevelBeforeAndUpdateMatricesDoNotOverlap) {
       SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " alone=" << tuning.alone);
       const auto shared = analyze(A.stored(Stored::Lower).pattern());
       const Plan& plan = shared->data();
-      const sparse::Levels levels = sparse::make_levels(plan, tuning);
+      const core::FrontLimits small{tuning.alone, tuning.alone / 2};
+      const sparse::Levels levels = sparse::make_levels(plan, tuning, small, 3);
       std::map<index_t, std::size_t> level_of;  // by the plan's number
       std::vector<std::pair<index_t, index_t>> before, here;
       for (std::size_t l = 0; l < levels.levels.size(); ++l) {
@@ -148,7 +150,8 @@ TEST(Levels, ChildrenLieInTheLevelBeforeAndUpdateMatricesDoNotOverlap) {
           for (index_t t = group.begin; t < group.end; ++t) {
             const index_t s = levels.front[t], w = plan.col_count(s), below = plan.row_count(s) - w;
             EXPECT_TRUE(level_of.emplace(s, l).second) << "front " << s << " twice";
-            EXPECT_TRUE(w <= group.columns && below <= group.below);
+            EXPECT_TRUE(w <= group.columns && below <= group.below && w + below <= group.rows);
+            EXPECT_EQ(w <= small.columns && w + below <= small.rows, group.small);
             EXPECT_EQ(w > tuning.alone || below > tuning.alone_below, g >= level.alone);
             if (below > 0) here.push_back({levels.update_at[t], levels.update_at[t] + below * below});
           }
@@ -173,7 +176,7 @@ TEST(Levels, ListsSayWhatThePlanSays) {
   for (const auto& A : matrices(random)) {
     const auto shared = analyze(A.stored(Stored::Full).pattern());
     const Plan& plan = shared->data();
-    const sparse::Levels levels = sparse::make_levels(plan, {});
+    const sparse::Levels levels = sparse::make_levels(plan, {}, {}, 2);
     std::vector<index_t> row(levels.lines());  // of the factor, for each line
     for (index_t t = 0; t < plan.fronts(); ++t)
       for (index_t i = 0; i < levels.rows[t]; ++i) {
@@ -207,6 +210,63 @@ TEST(Levels, ListsSayWhatThePlanSays) {
       if (plan.target[k] != Plan::nowhere) expected.insert({plan.target[k], index_t(k)});
     EXPECT_EQ(targets, expected);
   }
+}
+
+// A solve by the lists, with numbers of what is known in place of values: nothing is read before it is there.
+TEST(SolveLists, EveryStripComesAfterWhatItWaitsFor) {
+  Random random;
+  for (const auto& A : matrices(random))
+    for (const core::SolveLimits limits : {core::SolveLimits{200, 20, 6, 4}, {3000, 60, 30, 8}, {0, 0, 0, 5}}) {
+      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " entries=" << limits.entries);
+      const auto shared = analyze(A.stored(Stored::Lower).pattern());
+      const Plan& plan = shared->data();
+      const sparse::Levels levels = sparse::make_levels(plan, {}, {}, 1);
+      const sparse::SolveLists lists = sparse::make_solve_lists(plan, levels, limits);
+      std::vector<char> known(levels.lines(), 0), solved(plan.n, 0);
+      const auto know_forward = [&](index_t line) {
+        for (int k = levels.child_start[line]; k < levels.child_start[line + 1]; ++k)
+          EXPECT_TRUE(known[levels.child_line[k]]) << "line " << line << " before its child";
+        EXPECT_FALSE(known[line]) << "line " << line << " twice";
+        known[line] = 1;
+      };
+      for (std::size_t g = 0; g + 1 < lists.subtree_start.size(); ++g) {
+        index_t entries = 0;
+        for (int k = lists.subtree_start[g], next = 0; k < lists.subtree_start[g + 1]; ++k) {
+          const core::SolveFront& f = lists.subtree_fronts[k];
+          EXPECT_TRUE(f.rows <= limits.rows && f.columns <= limits.columns);
+          EXPECT_EQ(f.at, entries);
+          entries += (f.rows | 1) * f.columns;
+          if (k >= next) next = f.level_end;
+          EXPECT_EQ(f.level_end, next);
+          for (int i = 0; i < f.rows; ++i) know_forward(f.line + i);
+        }
+        EXPECT_LE(entries, limits.entries);
+      }
+      const int edge = int(limits.edge);
+      for (const core::SolveStrip& strip : lists.forward) {
+        const int across = (strip.columns + edge - 1) / edge;
+        const bool diagonal = strip.number < across;
+        const int begin = diagonal ? strip.number * edge : strip.columns + (strip.number - across) * edge;
+        for (int i = 0; i < (diagonal ? begin : strip.columns); ++i) EXPECT_TRUE(known[strip.line + i]);
+        for (int i = begin; i < std::min(begin + edge, diagonal ? strip.columns : strip.rows); ++i) know_forward(strip.line + i);
+        EXPECT_TRUE(!strip.whole || across == 1);
+        for (int i = strip.columns; strip.whole && i < strip.rows; ++i) know_forward(strip.line + i);
+        if (diagonal) { EXPECT_EQ(lists.backward[strip.diagonal].first, strip.first); }
+        if (diagonal) { EXPECT_EQ(lists.backward[strip.diagonal].number, strip.number); }
+      }
+      EXPECT_EQ(std::count(known.begin(), known.end(), char(1)), levels.lines());
+
+      const auto solve_columns = [&](int line, int rows, int begin, int end) {  // of a front's own columns
+        for (int i = end; i < rows; ++i) EXPECT_TRUE(solved[levels.line_column[line + i]]) << "line " << line + i;
+        for (int i = begin; i < end; ++i) solved[levels.line_column[line + i]] = 1;
+      };
+      for (const core::SolveStrip& strip : lists.backward)
+        solve_columns(strip.line, strip.rows, strip.number * edge, std::min((strip.number + 1) * edge, strip.columns));
+      for (std::size_t g = 0; g + 1 < lists.subtree_start.size(); ++g)
+        for (int k = lists.subtree_start[g + 1] - 1; k >= lists.subtree_start[g]; --k)
+          solve_columns(lists.subtree_fronts[k].line, lists.subtree_fronts[k].rows, 0, lists.subtree_fronts[k].columns);
+      EXPECT_EQ(std::count(solved.begin(), solved.end(), char(1)), plan.n);
+    }
 }
 
 }  // namespace

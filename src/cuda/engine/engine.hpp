@@ -13,6 +13,14 @@
 #include <string>
 #include <vector>
 
+namespace trifactor::core {
+struct Fronts;
+struct FrontLimits;
+struct MatrixRows;
+struct SolveLists;
+struct SolveLimits;
+}  // namespace trifactor::core
+
 namespace trifactor::cuda {
 
 using namespace core;
@@ -180,6 +188,20 @@ class CudaEngine {
   void take_rows(const Fronts&, Items<const T> B, bool permute, T* Z);
   template <class T>
   void give_rows(const Fronts&, const T* Z, bool permute, Items<T> B);
+  template <class T>
+  FrontLimits small_front_limits() const;
+  template <class T>
+  void factor_small_fronts(const Fronts&, index_t begin, index_t end, FrontLimits largest, T* factor, T* updates,
+                           int* info);
+  template <class T>
+  SolveLimits solve_limits() const;
+  template <class T>
+  void invert_fronts(const SolveLists&, T* factor, int* inexact);
+  template <class T>
+  index_t solve_vector_entries(const Fronts&, index_t columns) const;
+  template <class T>
+  void solve_fronts(const Fronts&, const SolveLists&, const T* factor, const int* inexact, Items<T> B, bool forward,
+                    bool backward, T* vectors);
   template <class T>
   void diagonal(const Fronts&, const T* factor, T* out);
   template <class T>

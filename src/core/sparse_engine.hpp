@@ -1,0 +1,59 @@
+// What sparse factorizations and solves ask of an engine besides the operations of dense matrices.
+#pragma once
+
+#include <core/engine.hpp>
+#include <core/fronts.hpp>
+
+namespace trifactor::core {
+
+/// What a sparse factorization by level needs besides. Z is (f.lines, columns) without padding, a row for each line;
+/// sums are added in the same order in every run.
+template <class E, class T>
+concept SparseEngineFor = EngineFor<E, T> &&
+    requires(E e, const Fronts& f, const MatrixRows& rows, index_t k, const T* values, Real<T> shift, T* out,
+             Items<const T> B, Items<T> X, bool permute, Real<T>* error) {
+  // The columns `begin` to `end` - 1 of fronts with at most so many rows := the values given for them, the shift on
+  // the diagonal and the update matrices of their children: assemble(f, begin, end, rows, values, shift, factor,
+  // updates).
+  e.assemble(f, k, k, k, values, shift, out, out);
+  // For solves: rows of Z += those of the children that are the same; and rows below the columns of a front := those of
+  // the parent: add_children(f, begin, end, columns, Z).
+  e.add_children(f, k, k, k, out);
+  e.copy_parents(f, k, k, k, out);
+  // The rows of Z that are columns of the factor := those of B, in its own order or permuted; and back.
+  e.take_rows(f, B, permute, out);
+  e.give_rows(f, values, permute, X);
+  // out[j] = the diagonal of the factor.
+  e.diagonal(f, values, out);
+  // r := b - (A + shift I) x, and error[i] = |r_i| / (|b| + |A + shift I| |x|)_i: residual(rows, values, shift, b, x,
+  // r, error). x += r: add(n, r, x).
+  e.residual(rows, values, shift, values, values, out, error);
+  e.add(k, values, out);
+};
+
+/// An engine that factors many small fronts in one call.
+template <class E, class T>
+concept FactorsSmallFrontsFor = requires(E e, const Fronts& f, index_t k, FrontLimits largest, T* out, int* info) {
+  // Which fronts are small.
+  { e.template small_front_limits<T>() } -> std::same_as<FrontLimits>;
+  // Those from `begin` to `end` - 1, assembled, with at most so many rows and columns: factor_small_fronts(f, begin,
+  // end, largest, factor, updates, info).
+  e.factor_small_fronts(f, k, k, largest, out, out, info);
+};
+
+/// An engine that solves with all fronts in one call.
+template <class E, class T>
+concept SolvesFrontsFor = requires(E e, const Fronts& f, const SolveLists& lists, T* factor, const T* L, int* flags,
+                                   Items<T> B, bool part, index_t k) {
+  // How the lists are made.
+  { e.template solve_limits<T>() } -> std::same_as<SolveLimits>;
+  // After a factorization: inverts the diagonal blocks of strips, into the triangle of the factor that is not used, and
+  // notes which of them are inexact.
+  e.invert_fronts(lists, factor, flags);
+  // B := L^-1 B (forward) or L^-H B (backward), or both; then B's rows are permuted before and after. With so many
+  // entries of scratch memory.
+  { e.template solve_vector_entries<T>(f, k) } -> std::same_as<index_t>;
+  e.solve_fronts(f, lists, L, flags, B, part, part, factor);
+};
+
+}  // namespace trifactor::core
