@@ -366,7 +366,6 @@ class Usage(BenchTest):
             ("'solve' is not one of cholesky, lu", ["inverse", "--method", "solve"]),
             ("--rhs: bench batch has right-hand sides with --method solve", ["batch", "--rhs", "3"]),
             ("--method lu has no triangle", ["solve", "--method", "lu", "--uplo", "upper"]),
-            ("takes one number of right-hand sides, not 1,2", ["sparse", "--rhs", "1,2"]),
             ("bench has no option --n: it comes after the operation", ["--n", "4", "lu"]),
         ]:
             with self.subTest(arguments=arguments):

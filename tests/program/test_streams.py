@@ -116,7 +116,7 @@ class Dash(StreamTest):
         done = self.feed(BANNER.encode() + b"2 2 2\n1 1 4\n2 2 4\n", "bench", "sparse", "--matrix", "-", "--scalar",
                          "f64,f32", "--seconds", "0.01", "--against", "none", "--json", "--device", "host")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual([json.loads(line)["scalar"] for line in done.stdout.splitlines()], 4 * ["f64"] + 4 * ["f32"])
+        self.assertEqual([json.loads(line)["scalar"] for line in done.stdout.splitlines()], 5 * ["f64"] + 5 * ["f32"])
 
     def test_only_one_file_is_standard_input(self):
         self.fail_with(2, "standard input (-) can be only one of the files", "solve", "-", "--rhs", "-")
