@@ -189,9 +189,15 @@ class _Jax(_Adaptor):
             raise TypeError(f"JAX makes {x.dtype} in place of {dtype}: set jax_enable_x64")
         return x.block_until_ready(), 0
 
+    def _beside(self, like, make):
+        """make() on the device of `like`, and bound to it: later work on the result stays there too."""
+        device = next(iter(like.devices()))
+        with self.jax.default_device(device):
+            return self.jax.device_put(make(), device)
+
     def empty(self, like, shape, dtype, columns):
-        with self.jax.default_device(next(iter(like.devices()))):
-            return self._made(self.xp.empty(_swapped(shape) if columns else shape, dtype=dtype), dtype)
+        x = self._beside(like, lambda: self.xp.empty(_swapped(shape) if columns else shape, dtype=dtype))
+        return self._made(x, dtype)
 
     def copy(self, x, shape, dtype, columns):
         x = self.xp.broadcast_to(x, shape)
@@ -201,8 +207,7 @@ class _Jax(_Adaptor):
         raise TypeError("JAX's arrays do not change: out must be None")
 
     def conj(self, x):
-        with self.jax.default_device(next(iter(x.devices()))):
-            return self.xp.array(self.xp.conj(x), copy=True), 0
+        return self._beside(x, lambda: self.xp.array(self.xp.conj(x), copy=True)), 0
 
     def from_numpy(self, x, like):
         return self.jax.device_put(x, next(iter(like.devices())))
