@@ -88,8 +88,8 @@ void list_strips(const Levels& levels, const std::vector<index_t>& root, index_t
     index_t fronts = 0;
     for (index_t g = level.begin; g < level.end; ++g)
       for (index_t t = levels.groups[g].begin; t < levels.groups[g].end; ++t) fronts += root[levels.front[t]] < 0;
-    // One block for all rows of a narrow front saves messages. Starting values: H200, double, one right-hand side, with and
-    // without it, shell2d:300 2.26 ms both, ex15 0.196 and 0.187.
+    // One block for all rows of a narrow front saves messages. Starting values: H200, double, one right-hand side, with
+    // and without it, shell2d:300 2.26 ms both, ex15 0.196 and 0.187.
     constexpr index_t many = 500;
     const index_t whole_rows = (fronts > many ? 8 : 2) * edge;
     const auto is_whole = [&](index_t t) { return levels.columns[t] <= edge && levels.below[t] <= whole_rows; };
