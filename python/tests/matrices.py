@@ -1,4 +1,6 @@
-"""Matrices for tests, and how good a result must be: LAPACK's residual ratios, below 30."""
+"""Matrices for tests, how good a result must be (LAPACK's residual ratios, below 30), and work in threads."""
+import threading
+
 import numpy as np
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -39,3 +41,12 @@ def solve_ratio(A, x, b):
         return 0
     n = A.shape[-1]
     return norm(b - A @ x) / (n * norm(A) * norm(x) * np.finfo(x.dtype).eps)
+
+
+def in_threads(work):
+    """work(0) to work(3), side by side."""
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

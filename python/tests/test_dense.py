@@ -4,7 +4,7 @@ import threading
 import numpy as np
 import pytest
 import trifactor
-from matrices import DTYPES, adjoint, factor_ratio, positive, random, solve_ratio
+from matrices import DTYPES, adjoint, factor_ratio, in_threads, positive, random, solve_ratio
 
 SHAPES = [(1, 1), (2, 2), (5, 5), (50, 50), (3, 4, 4), (2, 3, 6, 6), (0, 0), (0, 3, 3), (2, 0, 0), (1, 4, 4)]
 dtypes = pytest.mark.parametrize("dtype", DTYPES)
@@ -292,11 +292,7 @@ def test_threads_share_a_factor(rng):
             if solve_ratio(A, F.solve(b), b) > 30 or not np.array_equal(trifactor.cholesky(A).L, F.L):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     assert not wrong
 
 

@@ -1,10 +1,9 @@
 """Sparse Cholesky and LU of SciPy's matrices on the host."""
-import threading
 
 import numpy as np
 import pytest
 import trifactor
-from matrices import DTYPES
+from matrices import DTYPES, in_threads
 
 sp = pytest.importorskip("scipy.sparse")
 dtypes = pytest.mark.parametrize("dtype", DTYPES)
@@ -233,9 +232,5 @@ def test_threads_share_a_factor():
             if not np.array_equal(F(b), x) or not np.allclose(A @ x, b):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work)
     assert not wrong
