@@ -1,11 +1,6 @@
 /* A library that calls the LAPACK it was linked with, as a Python extension does. */
-#ifdef WIDE
-typedef long long integer;
-#define NAME(name) scipy_##name##64_
-#else
-typedef int integer;
-#define NAME(name) name
-#endif
+#include "names.h"
+
 void NAME(dpotrf_)(const char*, const integer*, double*, const integer*, integer*);
 void NAME(dgetrf_)(const integer*, const integer*, double*, const integer*, integer*, integer*);
 

@@ -1,11 +1,6 @@
 /* A LAPACK whose functions only say that they were called: info = 42. */
-#ifdef WIDE
-typedef long long integer;
-#define NAME(name) scipy_##name##64_
-#else
-typedef int integer;
-#define NAME(name) name
-#endif
+#include "names.h"
+
 void NAME(dpotrf_)(const char* uplo, const integer* n, double* a, const integer* lda, integer* info) {
   (void)uplo, (void)n, (void)a, (void)lda;
   *info = 42;
