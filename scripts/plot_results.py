@@ -3,6 +3,7 @@
 
     scripts/plot_results.py                              # every picture that the rows give, into docs/pictures
     scripts/plot_results.py rows.jsonl --peak f64=67000  # these rows, with the line of the machine's peak
+    scripts/plot_results.py power.csv                    # watts over time, of trifactor power and bench --power
 
 One picture for each machine, operation and scalar: cholesky-f64-nvidia-h200.svg. Where a point was measured several
 times the last row counts. Updates are drawn over nb, one picture for each n. Batches have several: Gflop/s and the part of the
@@ -10,19 +11,17 @@ speed of a copy, for Cholesky of one size, ragged, LU and the others, and one fo
 """
 import argparse
 import collections
+import csv
 import json
-import math
 import pathlib
 import re
 import sys
 import tempfile
 import xml.etree.ElementTree
 
+import charts
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-WIDTH, HEIGHT = 760, 440
-LEFT, RIGHT, TOP, BOTTOM = 72, 190, 44, 56          # margins; the names of the lines stand to the right
-COLOURS = ["#1b6ca8", "#c2452d", "#2d8a4e", "#8a5aa8", "#b8860b", "#3f8f96", "#d16ba5", "#5c5c5c"]
-PEERS = {"cusolver": "#76797c", "cublas": "#76797c", "lapack": "#a9845c"}  # the same grey and brown in every picture
 
 
 def read_rows(files):
@@ -113,108 +112,37 @@ def pictures(rows):
     return {picture: by_own_words(lines) for picture, lines in found.items()}
 
 
-def round_up(value):
-    """A number with one or two digits that is at least `value`, and a step that divides it into four to six."""
-    power = 10.0 ** len(str(int(value))) / 10
-    while power > value > 0:
-        power /= 10
-    nice = [(1, 5), (1.2, 6), (1.5, 5), (2, 4), (2.5, 5), (3, 6), (4, 4), (5, 5), (6, 6), (8, 4), (10, 5)]
-    for factor, steps in nice:
-        if factor * power >= value:
-            return factor * power, factor * power / steps
-    return 20 * power, 4 * power
-
-
-def number(value):
-    return f"{value:g}"
-
-
-class Svg:
-    def __init__(self, title):
-        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-                      f'font-family="sans-serif" font-size="12">',
-                      f"<title>{escaped(title)}</title>", f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
-
-    def line(self, x1, y1, x2, y2, colour, extra=""):
-        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{extra}/>')
-
-    def text(self, x, y, text, anchor="start", extra=""):
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escaped(text)}</text>')
-
-    def curve(self, points, colour, dashed):
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        dash = ' stroke-dasharray="6 4"' if dashed else ""
-        self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
-        self.parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{colour}"/>' for x, y in points]
-
-    def done(self):
-        return "\n".join(self.parts + ["</svg>"]) + "\n"
-
-
-def escaped(text):
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def apart(places, distance):
-    """Heights for labels near the wanted ones, from the top down, none closer to the next than `distance`."""
-    order = sorted(range(len(places)), key=lambda i: places[i])
-    heights, last = [0.0] * len(places), -1e9
-    for i in order:
-        last = heights[i] = max(places[i], last + distance)
-    overflow = last - (HEIGHT - BOTTOM)
-    if overflow > 0:
-        heights = [h - overflow for h in heights]
-    return heights
-
-
 def draw(picture, lines, peak):
     op, detail, scalar, machine, unit = picture
     across = "nb" if op == "update" else "largest n" if detail in ("ragged", "schedule") else "n"
     what = f"{op} of order {detail}" if op == "update" else " ".join(filter(None, (op, detail)))
-    svg = Svg(f"{what} {scalar} on {machine}")
-    if unit == OF_COPY:
-        peak = 100
-    xs = sorted({x for line in lines.values() for x in line})
     highest = max(max(line.values()) for line in lines.values())
-    top, step = round_up(max(highest, peak or 0))
-    if peak and peak >= highest:
-        top = peak                                    # the upper edge is the peak
-    scale = 1
-    if unit == "Gflop/s" and top >= 2000:
-        unit, scale = "Tflop/s", 1e-3
-    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
-    wide = xs[-1] > 20 * xs[0]                        # then every doubling takes the same space
-    place = (lambda x: math.log2(x / xs[0])) if wide else (lambda x: x)
-    place_x = lambda x: LEFT + (right - LEFT) * place(x) / place(xs[-1])
-    place_y = lambda y: bottom - (bottom - TOP) * y / top
+    if unit == OF_COPY:
+        return charts.line_chart(f"{what}, {scalar}, {machine}", lines, across, unit, top=100)
+    bounds = {"peak": peak} if peak else {}
+    top = peak if peak and peak >= highest else None  # the upper edge is the peak
+    return charts.line_chart(f"{what}, {scalar}, {machine}", lines, across, unit, bounds, top)
 
-    for i in range(int(top / step + 1e-9) + 1):
-        svg.line(LEFT, place_y(i * step), right, place_y(i * step), "#333" if i == 0 else "#ddd")
-        svg.text(LEFT - 8, place_y(i * step) + 4, number(i * step * scale), "end")
-    last = -1e9
-    for x in xs:
-        svg.line(place_x(x), bottom, place_x(x), bottom + 4, "#333")
-        if place_x(x) - last > 44:                    # names that do not touch
-            svg.text(place_x(x), bottom + 18, number(x) if x < 100000 else str(x), "middle")
-            last = place_x(x)
-    svg.text((LEFT + right) / 2, HEIGHT - 14, across + (", every doubling as wide" if wide else ""), "middle")
-    svg.text(8, TOP - 10, unit) if unit == OF_COPY else svg.text(LEFT, TOP - 10, unit, "middle")
-    svg.text((LEFT + right) / 2, 20, f"{what}, {scalar}, {machine}", "middle", ' font-size="14"')
-    if peak and unit != OF_COPY:
-        svg.line(LEFT, place_y(peak), right, place_y(peak), "#999", ' stroke-dasharray="2 3"')
-        svg.text(right - 4, place_y(peak) - 4, f"peak {number(peak * scale)}", "end", ' fill="#777"')
 
-    drawn = []
-    for name, line in lines.items():
-        peer = name.split(",")[0]
-        colour = PEERS.get(peer) or COLOURS[len([d for d in drawn if d[3]]) % len(COLOURS)]
-        points = [(place_x(x), place_y(y)) for x, y in sorted(line.items())]
-        svg.curve(points, colour, peer in PEERS)
-        drawn.append((name, points[-1], colour, peer not in PEERS))
-    for (name, end, colour, _), height in zip(drawn, apart([d[1][1] for d in drawn], 15)):
-        svg.line(end[0] + 4, end[1], right + 12, height, colour, ' stroke-width="0.5"')
-        svg.text(right + 16, height + 4, name, "start", f' fill="{colour}"')
-    return svg.done()
+def read_power(file):
+    """{sensor: {seconds: watts}} of a file that trifactor power or bench --power wrote; None of another file."""
+    text = pathlib.Path(file).read_text()
+    if str(file).endswith(".csv"):
+        rows = list(csv.DictReader(text.splitlines()))
+        if not rows or "watts" not in rows[0]:
+            return None
+        samples = [(row["what"], float(row["begin_s"]), float(row["end_s"]), float(row["watts"]))
+                   for row in rows if row["watts"]]
+    else:
+        rows = [json.loads(line) for line in text.splitlines()]
+        if not rows or not any("watts" in row for row in rows):
+            return None
+        samples = [(row["sensor"], row["begin"], row["end"], row["watts"]) for row in rows if "watts" in row]
+    lines = collections.defaultdict(dict)
+    for sensor, begin, end, watts in samples:
+        lines[sensor][begin + 1e-6] = watts
+        lines[sensor][end] = watts
+    return lines
 
 
 def file_name(picture):
@@ -242,6 +170,12 @@ def main(arguments):
         peaks[peak[:3]] = float(peak[4:])
     files = options.files or sorted((ROOT / "bench" / "results").glob("*.jsonl"))
     options.output.mkdir(parents=True, exist_ok=True)
+    for file in list(files):
+        if (watts := read_power(file)) is not None:
+            files.remove(file)
+            target = options.output / (pathlib.Path(file).stem + ".svg")
+            target.write_text(charts.line_chart(pathlib.Path(file).stem, watts, "seconds", "W", steps=True))
+            print(target)
     for picture, lines in pictures(read_rows(files)).items():
         lines = {name: line for name, line in lines.items() if len(line) >= options.least}
         if picture.op not in options.op.split(",") or not lines:
@@ -273,7 +207,7 @@ def self_test():
     ok = ok and found["batch", "ib", "f64", machine, "Gflop/s"] == {f"ib={ib}": {4: 4, 8: 8, 16: 16} for ib in (1, 2)}
     ok = ok and found["batch", "ragged", "f64", machine, "Gflop/s"]["sum of fixed sizes"] == {4: 8, 8: 16, 16: 32}
     ok = ok and cholesky == {"trifactor": {100: 10, 200: 30, 400: 40}, "lapack": {100: 5, 200: 10, 400: 20}}
-    ok = ok and all(value <= round_up(value)[0] <= 2 * value for value in (0.3, 1, 7, 19, 20.1, 999, 43000))
+    ok = ok and all(value <= charts.round_up(value)[0] <= 2 * value for value in (0.3, 1, 7, 19, 20.1, 999, 43000))
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "rows.jsonl"
         file.write_text("\n".join(map(json.dumps, rows)))
@@ -281,6 +215,16 @@ def self_test():
         drawn = sorted(p.name for p in pathlib.Path(folder).glob("*.svg"))
         ok = ok and drawn == ["batch-copy-f64-a-b.svg", "batch-f64-a-b.svg", "batch-ib-f64-a-b.svg", "batch-ragged-f64-a-b.svg",
                               "cholesky-f64-a-b.svg", "update-f64-512-a-b.svg"]
+        for suffix, text in (
+                (".csv", 'what,begin_s,end_s,watts\n"measured x",0,1,\n"a, b",0,0.5,10\n"a, b",0.5,1,30\nc,0,1,5\n'),
+                (".jsonl", '{"sensor": "a", "begin": 0, "end": 1, "watts": 2}\n'
+                           '{"measured": "x", "begin": 0, "end": 1}\n')):
+            (pathlib.Path(folder) / ("power" + suffix)).write_text(text)
+        ok = ok and sorted(read_power(pathlib.Path(folder) / "power.csv")) == ["a, b", "c"]
+        ok = ok and read_power(pathlib.Path(folder) / "power.jsonl") == {"a": {1e-6: 2, 1: 2}}
+        ok = ok and read_power(file) is None
+        main([str(pathlib.Path(folder) / "power.csv"), "--output", folder])
+        ok = ok and (pathlib.Path(folder) / "power.svg").exists()
         for name in drawn:
             tree = xml.etree.ElementTree.parse(pathlib.Path(folder) / name)
             ok = ok and len(tree.findall("{http://www.w3.org/2000/svg}polyline")) == 2

@@ -72,12 +72,15 @@ void print_crossover(const std::string& scalar, const std::vector<Row>& rows) {
     fmt::print("{}: the device is not faster at the largest n\n", scalar);
 }
 
+constexpr double power_hertz = 50;
+
 using Take = std::function<void(const Row&)>;
 using Pieces = std::vector<std::function<void()>>;
 
 RowPrinter::Columns table_of(const BenchOptions& o) {
   using Columns = RowPrinter::Columns;
   if (o.op == "panel") return Columns::Panel;
+  if (o.op == "swap") return Columns::Swap;
   if (o.op == "solve") return Columns::Solve;
   if (o.op == "update") return Columns::Update;
   if (o.op == "tile") return Columns::Tile;
@@ -115,18 +118,23 @@ void add_pieces(Bench& bench, const std::vector<SparseSource>& sources, std::str
   if (o.op == "sparse") return;
   const auto values = std::make_shared<std::vector<Row>>();
   for (const index_t n : o.n) {
-    if (o.op == "cholesky")
+    const auto add_factor = [&](index_t m) {
       add([=, &bench] {
-        for (const Row& row : bench_cholesky<T>(bench, n)) take(row);
+        for (const Row& row : bench_factor<T>(bench, m, n)) take(row);
       });
+    };
+    if (o.op == "cholesky" || o.op == "lu") add_factor(n);
+    if (o.op == "panel")
+      for (const index_t m : o.m) add_factor(m);
+    if (o.op == "swap")
+      for (const index_t m : o.m)
+        for (const index_t nb : o.nb)
+          if (nb <= m) add([=, &bench] { take(bench_swap<T>(bench, m, n, nb)); });
     if (o.op == "update")
       for (const index_t nb : block_widths(o, n)) add([=, &bench] { bench_update<T>(bench, n, nb, take); });
     if (o.op == "tile")
       for (const index_t leaf : leaves(o, n)) add([=, &bench] { bench_tiles<T>(bench, n, leaf, take); });
     if (o.op == "value") add([=, &bench] { take(values->emplace_back(bench_value<T>(bench, n))); });
-    if (o.op == "lu") add([=, &bench] { take(bench_lu<T>(bench, n, n)); });
-    if (o.op == "panel")
-      for (const index_t m : o.m) add([=, &bench] { take(bench_lu<T>(bench, m, n)); });
     if (o.op == "inverse") add([=, &bench] { take(bench_inverse<T>(bench, n)); });
     if (o.op == "batch") add_batch_pieces<T>(bench, tuning, n, take, pieces);
     if (o.op == "solve")
@@ -160,11 +168,13 @@ void run_bench(BenchOptions o) {
     with_scalar(scalar, [&]<class T>(std::type_identity<T>) { add_pieces<T>(bench, sources, o.tuning, take, pieces); });
   {
     Step step("bench " + o.op);
+    if (!o.power.empty()) o.power_log = std::make_shared<PowerLog>(o.power, power_hertz);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       step.count(std::int64_t(i), std::int64_t(pieces.size()));
       pieces[i]();
     }
     step.count(1, 1);
+    if (o.power_log) o.power_log->finish();
   }
   if (!wrong.empty()) throw MatrixError(wrong);
 }
@@ -190,13 +200,22 @@ Row start_row(const Bench& bench, const char* scalar, index_t n) {
   return row;
 }
 
+std::vector<trifactor::Measurement> measure_noted(const BenchOptions& o, const std::string& what,
+                                                  std::span<const Contender> contenders,
+                                                  const trifactor::MeasureOptions& how) {
+  const double begin = o.power_log ? o.power_log->seconds() : 0;
+  auto measured = trifactor::measure(contenders, how);
+  if (o.power_log) o.power_log->note(what, begin);
+  return measured;
+}
+
 void measure_row(const BenchOptions& o, Row& row, const Contender& ours, const Contender& peers) {
   std::vector<Contender> contenders = {ours};
   if (peers.run) contenders.push_back(peers);
   // On a device a call becomes a graph of its own when it comes for the fourth time, and two buffers take turns.
   const int warmups = o.op == "batch" && ours.queue ? 8 : 1;
-  const auto measured =
-      trifactor::measure(contenders, {.warmups = warmups, .max_seconds = o.seconds, .energy_seconds = o.energy});
+  const auto measured = measure_noted(o, fmt::format("{} {} n={}", row.op, row.scalar, row.n), contenders,
+                                      {.warmups = warmups, .max_seconds = o.seconds, .energy_seconds = o.energy});
   row.seconds = measured[0].seconds;
   row.spread = measured[0].spread;
   row.runs = measured[0].runs;

@@ -4,6 +4,7 @@
 #include "memory.hpp"
 #include "on_device.hpp"
 #include "peers.hpp"
+#include "power_log.hpp"
 #include "rows.hpp"
 #include "sparse_matrix.hpp"
 
@@ -12,7 +13,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,12 +25,12 @@ using trifactor::Buffer;
 using trifactor::Contender;
 
 struct BenchOptions {
-  std::string op;  // cholesky, lu, panel, solve, inverse, batch, value, update, tile or sparse
+  std::string op;  // cholesky, lu, panel, swap, solve, inverse, batch, value, update, tile or sparse
   std::vector<index_t> n, m, nrhs = {1}, nb, leaf, ib;  // m: rows of panels
   std::vector<std::string> scalars;
   std::string method = "cholesky";  // of a solve, an inverse or a batch
   std::string uplo = "lower", mode = "auto", tuning;
-  std::vector<std::string> modes, looking, forms;  // of Cholesky, side by side; of updates; of tiles
+  std::vector<std::string> modes, looking, forms;  // of one matrix, side by side; of updates; of tiles
   index_t pad = 0;                                 // of Cholesky: so much more than n the leading dimension is
   bool each = false;                               // a row for each step of an update
   std::string device, against;                     // host or cuda; lapack, cusolver, cholmod, cudss or none
@@ -41,9 +44,12 @@ struct BenchOptions {
   double seconds = 2, energy = 0;    // to spend on a row; to watch the sensors
   std::uint64_t seed = 0;
   bool json = false;
+  std::string power;                    // the file for watts over time, or nothing
+  std::shared_ptr<PowerLog> power_log;  // while rows are measured
 
   Uplo triangle() const { return uplo == "lower" ? Uplo::Lower : Uplo::Upper; }
   trifactor::Mode panels() const;
+  bool factors_lu() const { return op == "lu" || op == "panel"; }
   bool is_ragged() const { return kind == "ragged"; }
   bool solves_batch() const { return method == "solve" || method == "factor-solve"; }
 };
@@ -75,11 +81,12 @@ struct BatchPreset {
 /// Throws InputError where there is no such.
 const BatchPreset& batch_preset(const std::string& name);
 
-/// A row for each mode.
+/// Cholesky, LU or a panel of LU: a row for each mode.
 template <Scalar T>
-std::vector<Row> bench_cholesky(Bench&, index_t n);
+std::vector<Row> bench_factor(Bench&, index_t m, index_t n);
+/// The row interchanges of LU alone: the pivots of a panel of nb columns, made in a matrix of m rows and n columns.
 template <Scalar T>
-Row bench_lu(Bench&, index_t m, index_t n);
+Row bench_swap(Bench&, index_t m, index_t n, index_t nb);
 template <Scalar T>
 Row bench_solve(Bench&, index_t n, index_t nrhs);
 template <Scalar T>
@@ -109,18 +116,19 @@ void bench_sparse(Bench&, const SparseSource& source, const std::function<void(c
 std::string peer_program(const std::string& peer);
 
 /// A way to factor one matrix that --mode names.
-struct CholeskyMode {
+struct FactorMode {
   const char* name;
-  trifactor::Mode panels;
-  const char* tuning;  // forces the path
+  trifactor::Mode panels = trifactor::Mode::Auto;
+  const char* tuning = "";  // forces the path
   bool needs_cuda = false;
   bool on_host = false;  // in host memory, whatever the device
   bool is_peer = false;  // cuSOLVER or LAPACK itself
+  bool of_lu = true;     // LU has it, too
 };
-/// Throws InputError where there is no such.
-const CholeskyMode& cholesky_mode(const std::string& name);
+/// op: cholesky, lu or panel. Throws InputError where there is no such.
+const FactorMode& factor_mode(const std::string& op, const std::string& name);
 /// Those that go side by side on a device with --mode all.
-std::vector<std::string> all_cholesky_modes(bool cuda);
+std::vector<std::string> all_modes(const std::string& op, bool cuda);
 
 /// The fields that do not depend on the measurement.
 Row start_row(const Bench&, const char* scalar, index_t n);
@@ -143,6 +151,11 @@ template <Scalar T>
 MatrixView<T> square(T* data, index_t n, index_t pad = 0) {
   return {data, n, n, n + pad};
 }
+
+/// trifactor::measure, with a note beside the watts that are sampled meanwhile.
+std::vector<trifactor::Measurement> measure_noted(const BenchOptions&, const std::string& what,
+                                                  std::span<const Contender> contenders,
+                                                  const trifactor::MeasureOptions& how);
 
 /// Measures ours and, unless its run() is empty, the peer's, in turn.
 void measure_row(const BenchOptions&, Row&, const Contender& ours, const Contender& peers);

@@ -1,9 +1,7 @@
 // Rows for Cholesky of many small matrices: strided, by pointers, or of different sizes.
-#include "bench.hpp"
+#include "batch_operands.hpp"
 #include "failure.hpp"
 #include "flops.hpp"
-#include "memory.hpp"
-#include "random_matrix.hpp"
 #include "residual.hpp"
 #include "scalars.hpp"
 
@@ -24,92 +22,29 @@ namespace {
 constexpr index_t fixed_size_count = 10000, fixed_size_entries = index_t(1) << 28;
 constexpr std::size_t most_fixed_sizes = 32;
 
-/// Positive definite matrices one after the other, each with ld = its size, and where each starts.
+/// The call that factors buffer k. Scratch memory is reserved now.
 template <Scalar T>
-struct Items {
-  Items(std::vector<int> sizes_of_items, std::uint64_t seed) : sizes(std::move(sizes_of_items)), offsets(sizes.size()) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) offsets[i] = total, total += index_t(sizes[i]) * sizes[i];
-    require_memory("this batch", 3.1 * double(total) * sizeof(T));
-    values = Buffer<T>(total);
-#pragma omp parallel for schedule(dynamic, 16)
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-      for (index_t j = 0; j < sizes[i]; ++j)
-        fill_positive_definite_column<T>({values.data() + offsets[i], sizes[i], sizes[i], sizes[i]}, j,
-                                         seed + i * 7919);
-  }
-  MatrixView<const T> item(std::size_t i, const T* data) const {
-    return {data + offsets[i], sizes[i], sizes[i], sizes[i]};
-  }
-
-  std::vector<int> sizes;
-  std::vector<index_t> offsets;
-  index_t total = 0;
-  Buffer<T> values;
-};
-
-/// Items in a queue's memory, with what each kind of batch needs to name them.
-template <Scalar T>
-class BatchOperands {
- public:
-  BatchOperands(Queue& queue, const Items<T>& items)
-      : operands(queue, items.values.data(), items.total),
-        queue_(queue),
-        count_(index_t(items.sizes.size())),
-        largest_(items.sizes.empty() ? 0 : *std::max_element(items.sizes.begin(), items.sizes.end())),
-        info_(queue, count_),
-        sizes_(queue, items.sizes) {
-    std::vector<T*> starts(items.sizes.size());
-    for (int k = 0; k < 2; ++k) {
-      for (std::size_t i = 0; i < starts.size(); ++i) starts[i] = operands.buffer(k) + items.offsets[i];
-      pointers_[k] = Buffer<T*>(queue, starts);
-    }
-  }
-
-  T* const* pointers(int k) const { return pointers_[k].data(); }
-  const Buffer<int>& info() const { return info_; }
-
-  /// The call that factors buffer k. Scratch memory is reserved now.
-  std::function<void(int k)> cholesky(const std::string& kind, Uplo uplo, const trifactor::CholeskyOptions& options) {
-    const index_t n = largest_;
-    if (kind == "strided")
-      return call(uplo, options,
-                  [=, this](int k) { return trifactor::strided(operands.buffer(k), n, n, {.count = count_}); });
-    if (kind == "pointers")
-      return call(uplo, options,
-                  [=, this](int k) { return trifactor::pointers(pointers_[k], n, n, {.count = count_}); });
-    return call(uplo, options, [=, this](int k) {
-      return trifactor::ragged(pointers_[k], sizes_, {.count = count_, .max_order = n});
-    });
-  }
-
-  Operands<T> operands;
-
- private:
-  template <class View>
-  std::function<void(int k)> call(Uplo uplo, const trifactor::CholeskyOptions& options, View view) {
-    queue_.reserve(trifactor::cholesky_scratch(queue_, uplo, view(0), options));
-    return [=, this](int k) { trifactor::cholesky(queue_, uplo, view(k), info_, options); };
-  }
-
-  Queue& queue_;
-  index_t count_, largest_;
-  Buffer<int> info_, sizes_;
-  Buffer<T*> pointers_[2];
-};
+std::function<void(int k)> cholesky_of(Queue& q, BatchOperands<T>& batch, const std::string& kind, Uplo uplo,
+                                       const trifactor::CholeskyOptions& options) {
+  const auto call = [&](auto view) -> std::function<void(int k)> {
+    q.reserve(trifactor::cholesky_scratch(q, uplo, view(0), options));
+    return [=, &q, &batch](int k) { trifactor::cholesky(q, uplo, view(k), batch.info(), options); };
+  };
+  if (kind == "strided") return call([&batch](int k) { return batch.strided(k); });
+  if (kind == "pointers") return call([&batch](int k) { return batch.pointers(k); });
+  return call([&batch](int k) { return batch.ragged(k); });
+}
 
 std::vector<int> item_sizes(const BenchOptions& o, index_t n) {
+  if (o.sizes == "uniform" || o.mean > 0) return uniform_sizes(o.count, o.mean > 0 ? 2 * o.mean - n : 1, n, o.seed);
   std::vector<int> sizes(std::size_t(o.count), int(n));
-  const index_t least = o.mean > 0 ? 2 * o.mean - n : 1, different = n - least + 1;
-  if (o.sizes == "uniform" || o.mean > 0)
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-      sizes[i] = int(least + std::min(different - 1, index_t((random_number(o.seed, i) + 1) / 2 * double(different))));
   if (o.sizes == "one-large") std::fill(sizes.begin() + 1, sizes.end(), 16);
   return sizes;
 }
 
 /// The largest residual ratio of all items.
 template <Scalar T>
-double worst_ratio(Uplo uplo, const Items<T>& items, const T* factors) {
+double worst_ratio(Uplo uplo, const BatchItems<T>& items, const T* factors) {
   double worst = 0;
   bool nan = false;
 #pragma omp parallel for schedule(dynamic, 16) reduction(max : worst) reduction(|| : nan)
@@ -125,9 +60,9 @@ double worst_ratio(Uplo uplo, const Items<T>& items, const T* factors) {
 template <Scalar T>
 double quick_seconds(Bench& bench, const std::string& kind, std::vector<int> sizes) {
   const BenchOptions& o = bench.options;
-  const Items<T> items(std::move(sizes), o.seed);
+  const BatchItems<T> items(std::move(sizes), o.seed);
   BatchOperands<T> operands(bench.queue, items);
-  const auto factor = operands.cholesky(kind, o.triangle(), {.mode = o.panels(), .tuning = o.tuning});
+  const auto factor = cholesky_of(bench.queue, operands, kind, o.triangle(), {.mode = o.panels(), .tuning = o.tuning});
   Turn<T> turn(operands.operands);
   return trifactor::measure({[&] { factor(turn.index()); }, [&] { turn.restore(); }, &bench.queue},
                             {.warmups = 1, .min_runs = 3, .max_runs = 20, .max_seconds = 0.2})
@@ -217,9 +152,9 @@ template <Scalar T>
 Row bench_batch(Bench& bench, index_t n) {
   const BenchOptions& o = bench.options;
   const Uplo uplo = o.triangle();
-  const Items<T> items(item_sizes(o, n), o.seed);
+  const BatchItems<T> items(item_sizes(o, n), o.seed);
   BatchOperands<T> operands(bench.queue, items);
-  const auto factor = operands.cholesky(o.kind, uplo, {.mode = o.panels(), .tuning = o.tuning});
+  const auto factor = cholesky_of(bench.queue, operands, o.kind, uplo, {.mode = o.panels(), .tuning = o.tuning});
 
   const auto peer = make_peer<T>(bench);
   std::optional<BatchOperands<T>> apart;  // where the peer works in another memory
@@ -230,11 +165,11 @@ Row bench_batch(Bench& bench, index_t n) {
   if (peer)
     peers_call = peer->cholesky_batch(uplo, items.sizes, [&] {
       peers.restore();
-      return peers_operands.pointers(peers.index());
+      return peers_operands.starts(peers.index());
     });
   Contender theirs;
   if (peers_call)
-    theirs = {[&] { peers_call(peers_operands.pointers(peers.index())); }, [&] { peers.restore(); }, &peer->queue()};
+    theirs = {[&] { peers_call(peers_operands.starts(peers.index())); }, [&] { peers.restore(); }, &peer->queue()};
 
   Row row = start_row(bench, scalar_name<T>, n);
   row.kind = o.kind;

@@ -1,4 +1,4 @@
-// Rows for one matrix: LU, and solves with and inverses from either factor.
+// Rows for one matrix: solves with and inverses from either factor.
 #include "bench.hpp"
 #include "flops.hpp"
 #include "memory.hpp"
@@ -17,8 +17,7 @@ namespace {
 template <Scalar T>
 struct Sides {
   Sides(Bench& bench, Peer<T>* peer, const T* values, index_t size) : ours(bench.queue, values, size) {
-    if (peer && peer->queue().is_cuda() != bench.queue.is_cuda())
-      apart.emplace(peer->queue(), values, size);
+    if (peer && peer->queue().is_cuda() != bench.queue.is_cuda()) apart.emplace(peer->queue(), values, size);
   }
   Operands<T>& peers() { return apart ? *apart : ours; }
 
@@ -27,41 +26,6 @@ struct Sides {
 };
 
 }  // namespace
-
-template <Scalar T>
-Row bench_lu(Bench& bench, index_t m, index_t n) {
-  const BenchOptions& o = bench.options;
-  Queue& q = bench.queue;
-  const trifactor::LuOptions options{.mode = o.panels(), .tuning = o.tuning};
-  require_memory("this row", 3.1 * double(m) * double(n) * sizeof(T));
-  Matrix<T> A(m, n);
-  fill_random(A.view(), o.seed);
-  const auto peer = make_peer<T>(bench);
-  Sides<T> sides(bench, peer.get(), A.data(), m * n);
-  Turn<T> ours(sides.ours), peers(sides.peers());
-  const auto view = [&](Turn<T>& turn) { return MatrixView<T>{turn.data(), m, n, m}; };
-  Buffer<int> info(q, 1), pivots(q, n);
-  q.reserve(trifactor::lu_scratch(q, view(ours), options));
-
-  const auto restore = [&] { ours.restore(); };
-  const auto factor = [&] { trifactor::lu(q, view(ours), pivots.data(), info.data(), options); };
-  Contender theirs;
-  if (peer) theirs = {[&, call = peer->lu(m, n)] { call(view(peers)); }, [&] { peers.restore(); }, &peer->queue()};
-  Row row = start_row(bench, scalar_name<T>, n);
-  if (o.op == "panel") row.m = m;
-  row.flops = lu_flops<T>(double(m), double(n));
-  row.columns = double(n);
-  if (peer) row.peer = peer->name();
-  measure_row(o, row, {factor, restore, &q}, theirs);
-  if (peer) peer->check();
-
-  restore(), factor();
-  require_success("lu", info);
-  const OnHost<T> LU(q, bench.host, ours.data(), m * n);
-  const OnHost<int> exchanged(q, bench.host, pivots.data(), n);
-  row.residual = lu_ratio<T>(A.view(), {LU.data(), m, n, m}, {exchanged.data(), std::size_t(n)});
-  return row;
-}
 
 template <Scalar T>
 Row bench_solve(Bench& bench, index_t n, index_t nrhs) {
@@ -189,9 +153,8 @@ Row bench_inverse(Bench& bench, index_t n) {
   return row;
 }
 
-#define TRIFACTOR_BENCH_DENSE(T)                   \
-  template Row bench_lu<T>(Bench&, index_t, index_t); \
-  template Row bench_inverse<T>(Bench&, index_t);  \
+#define TRIFACTOR_BENCH_DENSE(T)                  \
+  template Row bench_inverse<T>(Bench&, index_t); \
   template Row bench_solve<T>(Bench&, index_t, index_t);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_BENCH_DENSE)
 

@@ -59,6 +59,30 @@ nlohmann::json ask_peer(const std::string& peer, const SparseMatrix<double>& A, 
       output_of({peer_program(peer), matrix, ordering, fmt::format("{}", runs), sides}));
 }
 
+/// What was measured of a phase; flops are those of real arithmetic.
+template <Scalar T>
+Row phase_row(const Bench& bench, const SparseMatrix<T>& A, const SparsePlan& plan, const trifactor::Measurement& time,
+              double flops) {
+  Row row = start_row(bench, scalar_name<T>, A.n);
+  row.ordering = name_of(plan.ordering());
+  row.entries = A.entries();
+  row.factor_nonzeros = plan.factor_nonzeros();
+  row.columns = double(A.n);
+  row.flops = flops * (trifactor::ComplexScalar<T> ? 4 : 1);
+  row.seconds = time.seconds, row.spread = time.spread, row.runs = time.runs;
+  row.joules = time.joules, row.energy_seconds = time.energy_seconds;
+  return row;
+}
+
+/// What the peer told of a phase.
+void add_peer(Row& row, const std::string& name, const nlohmann::json& peer, const std::string& phase) {
+  row.peer = name;
+  row.peer_seconds = peer.at(phase + "_seconds").get<double>();
+  row.peer_spread = peer.at(phase + "_spread").get<double>();
+  row.peer_memory = peer.at("peak_bytes").get<double>();
+  row.peer_residual = peer.at("residual").get<double>();
+}
+
 }  // namespace
 
 std::string peer_program(const std::string& peer) {
@@ -76,9 +100,11 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
   std::shared_ptr<const SparsePlan> plan;
   const trifactor::AnalyzeOptions how{.ordering = ordering_named(o.ordering), .tuning = o.tuning};
   const auto analyze = [&] { plan = trifactor::analyze(real.pattern(), how); };
-  const auto measured = [&](const char* phase, const Contender& work) {
+  const auto measured = [&](const char* phase, const Contender& work, double energy = 0) {
     const Step step(fmt::format("measuring {}", phase));
-    return trifactor::measure(work, {.warmups = 1, .min_runs = least_runs, .max_seconds = o.seconds});
+    return measure_noted(o, fmt::format("sparse {} {} {}", scalar_name<T>, source.word(), phase), {&work, 1},
+                         {.warmups = 1, .min_runs = least_runs, .max_seconds = o.seconds, .energy_seconds = energy})
+        .front();
   };
   const auto analyzed = measured("analyze", {.run = analyze, .prepare = {}});
   const trifactor::SparseOptions options{.tuning = o.tuning};
@@ -100,7 +126,7 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
                                                   L->factor(values.values());
                                                 },
                                             .prepare = [&] { L.reset(); }});
-  const auto refactored = measured("refactor", {.run = [&] { L->factor(values.values()); }, .prepare = {}});
+  const auto refactored = measured("refactor", {.run = [&] { L->factor(values.values()); }, .prepare = {}}, o.energy);
 
   struct Solved {
     index_t columns;
@@ -112,15 +138,16 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
     Matrix<T> B(A.n, columns), there(bench.queue, A.n, columns);
     std::fill_n(B.data(), A.n * columns, T(1));
     const auto restore = [&] { trifactor::copy(bench.host, B, bench.queue, there); };
-    const auto solved = measured("solve", {.run =
-                                               [&] {
-                                                 L->solve(there);
-                                                 bench.queue.sync();
-                                               },
-                                           .prepare = restore});
+    const auto solved = measured("solve",
+                                 {.run =
+                                      [&] {
+                                        L->solve(there);
+                                        bench.queue.sync();
+                                      },
+                                  .prepare = restore},
+                                 o.energy);
     solves.push_back({columns, solved, solve_ratio<T>(A, there.to_host(), B)});
   }
-  const double residual = solves.front().residual;
 
   nlohmann::json peer;
   if (o.against != "none" && std::same_as<T, double>) {
@@ -128,41 +155,21 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
     const Step step(o.against == "cudss" ? "running cuDSS" : "running CHOLMOD");
     peer = ask_peer(o.against, real, *plan, o.nrhs, std::clamp(refactored.runs, least_runs, most_peer_runs));
   }
-  const double arithmetic = trifactor::ComplexScalar<T> ? 4 : 1;
-  const auto row_of = [&](const char* phase, const trifactor::Measurement& time, double flops, index_t columns = 1) {
-    Row row = start_row(bench, scalar_name<T>, A.n);
-    row.matrix = source.word();
-    row.phase = phase;
-    row.ordering = name_of(plan->ordering());
-    row.entries = A.entries();
-    row.factor_nonzeros = plan->factor_nonzeros();
-    row.nrhs = columns;
-    row.columns = double(A.n);
-    row.flops = flops * arithmetic;
-    row.seconds = time.seconds, row.spread = time.spread, row.runs = time.runs;
-    row.memory = double(memory.total());
+  const auto print = [&](const char* phase, const trifactor::Measurement& time, double flops,
+                         std::optional<double> ratio = {}, index_t columns = 1) {
+    Row row = phase_row(bench, A, *plan, time, flops);
+    row.matrix = source.word(), row.phase = phase, row.nrhs = columns;
+    row.memory = double(memory.total()), row.residual = ratio;
     const std::string key = phase == std::string("solve") ? fmt::format("solve_{}", columns) : phase;
-    if (!peer.is_null() && peer.contains(key + "_seconds")) {
-      row.peer = o.against;
-      row.peer_seconds = peer.at(key + "_seconds").template get<double>();
-      row.peer_spread = peer.at(key + "_spread").template get<double>();
-      row.peer_memory = peer.at("peak_bytes").template get<double>();
-      row.peer_residual = peer.at("residual").template get<double>();
-    }
-    return row;
+    if (!peer.is_null() && peer.contains(key + "_seconds")) add_peer(row, o.against, peer, key);
+    take(row);
   };
-  take(row_of("analyze", analyzed, 0));
-  take(row_of("construct", constructed, 0));
-  for (const auto& [phase, time] : {std::pair{"factor", factored}, {"refactor", refactored}}) {
-    Row row = row_of(phase, time, plan->flops());
-    row.residual = residual;
-    take(row);
-  }
-  for (const Solved& solved : solves) {
-    Row row = row_of("solve", solved.time, 4 * double(plan->factor_nonzeros()) * double(solved.columns), solved.columns);
-    row.residual = solved.residual;
-    take(row);
-  }
+  print("analyze", analyzed, 0);
+  print("construct", constructed, 0);
+  print("factor", factored, plan->flops(), solves.front().residual);
+  print("refactor", refactored, plan->flops(), solves.front().residual);
+  for (const Solved& s : solves)
+    print("solve", s.time, 4 * double(plan->factor_nonzeros()) * double(s.columns), s.residual, s.columns);
 }
 
 #define INSTANTIATE(T) \

@@ -14,6 +14,10 @@ namespace program {
 /// Throws OutputError when it cannot be started or does not end with status 0.
 std::string output_of(const std::vector<std::string>& command);
 
+/// Runs it with our standard streams, found by PATH where it has no slash, and returns its exit status, or 128 and the
+/// number of the signal that ended it. Throws InputError when it cannot be started.
+int status_of_child(const std::vector<std::string>& command);
+
 /// The folder of this program.
 std::filesystem::path program_folder();
 

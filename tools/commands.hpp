@@ -1,5 +1,5 @@
-// The subcommands of the program: what each is told, and the call that runs it. main.cpp and, for bench, bench_options.cpp read
-// the command line.
+// The subcommands of the program: what each is told, and the call that runs it. main.cpp, bench_options.cpp and
+// tune.cpp read the command line.
 #pragma once
 
 #include "scalars.hpp"
@@ -47,7 +47,9 @@ void write_generated(const GenerateOptions&);
 
 void demo(const std::string& device);
 
-/// Adds itself to the command line and runs once that has been read.
+/// Each adds itself to the command line and runs once that has been read.
 void add_bench(CLI::App&);
+void add_power(CLI::App&, int& status);  // status: becomes that of the command which it runs
+void add_tune(CLI::App&);
 
 }  // namespace program

@@ -93,6 +93,20 @@ cusolverStatus_t potrs_batched(cusolverDnHandle_t handle, cublasFillMode_t fill,
                                            reinterpret_cast<cuDoubleComplex**>(X), n, info, count);
 }
 
+/// k interchanges of rows
+cusolverStatus_t laswp(cusolverDnHandle_t handle, int n, float* A, int ld, int k, const int* pivots) {
+  return CUSOLVER(cusolverDnSlaswp)(handle, n, A, ld, 1, k, pivots, 1);
+}
+cusolverStatus_t laswp(cusolverDnHandle_t handle, int n, double* A, int ld, int k, const int* pivots) {
+  return CUSOLVER(cusolverDnDlaswp)(handle, n, A, ld, 1, k, pivots, 1);
+}
+cusolverStatus_t laswp(cusolverDnHandle_t handle, int n, std::complex<float>* A, int ld, int k, const int* pivots) {
+  return CUSOLVER(cusolverDnClaswp)(handle, n, reinterpret_cast<cuComplex*>(A), ld, 1, k, pivots, 1);
+}
+cusolverStatus_t laswp(cusolverDnHandle_t handle, int n, std::complex<double>* A, int ld, int k, const int* pivots) {
+  return CUSOLVER(cusolverDnZlaswp)(handle, n, reinterpret_cast<cuDoubleComplex*>(A), ld, 1, k, pivots, 1);
+}
+
 cublasStatus_t getrf_batched(cublasHandle_t handle, int n, float* const* A, int* pivots, int* info, int count) {
   return CUBLAS(cublasSgetrfBatched)(handle, n, A, n, pivots, info, count);
 }
@@ -228,6 +242,18 @@ class CusolverPeer final : public Peer<T> {
                                          on_device_.data(), std::size_t(on_device_.size()), on_host_.data(),
                                          on_host_.size(), info_.data()),
               "Xgetrf");
+    };
+  }
+
+  std::vector<int> last_pivots() override {
+    const std::vector<std::int64_t> wide = pivots_.to_host();
+    return {wide.begin(), wide.end()};
+  }
+
+  OnMatrix swap_rows(const int* pivots, index_t k) override {
+    require(CUSOLVER(cusolverDnSetStream)(handle_, static_cast<cudaStream_t>(queue_.stream())), "cusolverDnSetStream");
+    return [this, pivots, k](MatrixView<T> A) {
+      require(laswp(handle_, int(A.cols), A.data, int(A.ld), int(k), pivots), "laswp");
     };
   }
 

@@ -15,4 +15,9 @@ inline void require_device(const std::string& device) {
     throw trifactor::DeviceFault(why + "; run without --device cuda");
 }
 
+/// What --device said, or else cuda where there is a GPU.
+inline std::string device_or_default(const std::string& device) {
+  return !device.empty() ? device : trifactor::why_no_cuda().empty() ? "cuda" : "host";
+}
+
 }  // namespace program

@@ -43,7 +43,8 @@ void check_file_use(const std::vector<std::string>& inputs, const std::vector<st
   if (std::count(inputs.begin(), inputs.end(), "-") > 1)
     throw InputError("standard input (-) can be only one of the files that are read");
   std::vector<std::string> read = inputs, written = outputs;
-  if (const char* const tuning = std::getenv("TRIFACTOR_TUNING")) read.emplace_back(tuning);
+  if (const char* const tuning = std::getenv("TRIFACTOR_TUNING"); tuning && std::string(tuning) != "off")
+    read.emplace_back(tuning);
   written.emplace_back("-");  // reports go there
   for (const std::string& output : written) {
     if (output.empty()) continue;

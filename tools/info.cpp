@@ -14,6 +14,17 @@ namespace {
 
 using nlohmann::ordered_json;
 
+ordered_json null_if_empty(const std::string& text) { return text.empty() ? ordered_json() : ordered_json(text); }
+
+/// Why a row does not count here: it was found elsewhere.
+std::string why_ignored(const trifactor::TuningRow& row) {
+  if (row.device.empty()) return {};
+  if (row.version != trifactor::version()) return "found with version " + printable(row.version);
+  for (const auto& device : trifactor::devices())
+    if (device.name == row.device) return {};
+  return "found on " + printable(row.device);
+}
+
 void print_json() {
   ordered_json devices = ordered_json::array(), rows = ordered_json::array();
   for (const auto& d : trifactor::devices())
@@ -23,15 +34,17 @@ void print_json() {
                        {"cores", d.cores},
                        {"memory_bytes", d.memory_bytes},
                        {"free_bytes", d.free_bytes}});
-  for (const auto& row : trifactor::tuning_rows()) rows.push_back({{"row", row.text}, {"source", row.source}});
+  for (const auto& row : trifactor::tuning_rows())
+    rows.push_back({{"row", row.text}, {"source", row.source}, {"ignored", null_if_empty(why_ignored(row))}});
   const std::string no_cuda = trifactor::why_no_cuda();
   const ordered_json all = {{"version", trifactor::version()},
                             {"commit", TRIFACTOR_COMMIT},
                             {"scalars", scalar_names()},
                             {"blas", trifactor::blas()},
                             {"devices", devices},
-                            {"why_no_cuda", no_cuda.empty() ? ordered_json() : ordered_json(no_cuda)},
+                            {"why_no_cuda", null_if_empty(no_cuda)},
                             {"energy_sensors", trifactor::energy_sensors()},
+                            {"tuning_file", null_if_empty(trifactor::tuning_file().name)},
                             {"tuning", rows}};
   fmt::print("{}\n", json_text(all));
 }
@@ -50,6 +63,12 @@ void print_text() {
   fmt::print("scalars   {}\n", joined(scalar_names(), " "));
   fmt::print("BLAS      {}\n", trifactor::blas());
   fmt::print("energy    {}\n", sensors.empty() ? "no sensor that may be read" : joined(sensors, ", "));
+  const trifactor::TuningFile file = trifactor::tuning_file();
+  const bool off = file.name.empty() || !file.ignored.empty();
+  fmt::print("tuning    {}{}\n", off ? "the built-in rows" : "rows of ",
+             file.name.empty()      ? ""
+             : file.ignored.empty() ? printable(file.name) + ", then the built-in ones"
+                                    : "; " + printable(file.ignored));
   if (const std::string why = trifactor::why_no_cuda(); !why.empty()) fmt::print("CUDA      none: {}\n", why);
 
   std::vector<std::vector<std::string>> rows;
@@ -60,7 +79,10 @@ void print_text() {
   print_table({"device", "architecture", "cores", "memory GiB", "free GiB", "name"}, rows);
 
   rows.clear();
-  for (const auto& row : trifactor::tuning_rows()) rows.push_back({row.source, row.text});
+  for (const auto& row : trifactor::tuning_rows()) {
+    const std::string why = why_ignored(row);
+    rows.push_back({row.source, why.empty() ? row.text : fmt::format("(ignored, {}) {}", why, row.text)});
+  }
   fmt::print("\nTuning rows, in the order in which they are tried:\n");
   print_table({"source", "row"}, rows);
 }

@@ -20,16 +20,37 @@ namespace {
 
 inline int potrf(char uplo, int n, float* A, int ld) { return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
 inline int potrf(char uplo, int n, double* A, int ld) { return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
-inline int potrf(char uplo, int n, std::complex<float>* A, int ld) { return LAPACKE_cpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
-inline int potrf(char uplo, int n, std::complex<double>* A, int ld) { return LAPACKE_zpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld); }
-
-inline int getrf(int m, int n, float* A, int* pivots) { return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, m, n, A, m, pivots); }
-inline int getrf(int m, int n, double* A, int* pivots) { return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, m, n, A, m, pivots); }
-inline int getrf(int m, int n, std::complex<float>* A, int* pivots) {
-  return LAPACKE_cgetrf_work(LAPACK_COL_MAJOR, m, n, A, m, pivots);
+inline int potrf(char uplo, int n, std::complex<float>* A, int ld) {
+  return LAPACKE_cpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld);
 }
-inline int getrf(int m, int n, std::complex<double>* A, int* pivots) {
-  return LAPACKE_zgetrf_work(LAPACK_COL_MAJOR, m, n, A, m, pivots);
+inline int potrf(char uplo, int n, std::complex<double>* A, int ld) {
+  return LAPACKE_zpotrf_work(LAPACK_COL_MAJOR, uplo, n, A, ld);
+}
+
+inline int getrf(int m, int n, float* A, int ld, int* pivots) {
+  return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, m, n, A, ld, pivots);
+}
+inline int getrf(int m, int n, double* A, int ld, int* pivots) {
+  return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, m, n, A, ld, pivots);
+}
+inline int getrf(int m, int n, std::complex<float>* A, int ld, int* pivots) {
+  return LAPACKE_cgetrf_work(LAPACK_COL_MAJOR, m, n, A, ld, pivots);
+}
+inline int getrf(int m, int n, std::complex<double>* A, int ld, int* pivots) {
+  return LAPACKE_zgetrf_work(LAPACK_COL_MAJOR, m, n, A, ld, pivots);
+}
+
+inline int laswp(int n, float* A, int ld, int k, const int* pivots) {
+  return LAPACKE_slaswp_work(LAPACK_COL_MAJOR, n, A, ld, 1, k, pivots, 1);
+}
+inline int laswp(int n, double* A, int ld, int k, const int* pivots) {
+  return LAPACKE_dlaswp_work(LAPACK_COL_MAJOR, n, A, ld, 1, k, pivots, 1);
+}
+inline int laswp(int n, std::complex<float>* A, int ld, int k, const int* pivots) {
+  return LAPACKE_claswp_work(LAPACK_COL_MAJOR, n, A, ld, 1, k, pivots, 1);
+}
+inline int laswp(int n, std::complex<double>* A, int ld, int k, const int* pivots) {
+  return LAPACKE_zlaswp_work(LAPACK_COL_MAJOR, n, A, ld, 1, k, pivots, 1);
 }
 
 inline int potrs(char uplo, int n, int columns, const float* L, float* X) {
@@ -47,8 +68,12 @@ inline int potrs(char uplo, int n, int columns, const std::complex<double>* L, s
 
 inline int potri(char uplo, int n, float* A) { return LAPACKE_spotri_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
 inline int potri(char uplo, int n, double* A) { return LAPACKE_dpotri_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
-inline int potri(char uplo, int n, std::complex<float>* A) { return LAPACKE_cpotri_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
-inline int potri(char uplo, int n, std::complex<double>* A) { return LAPACKE_zpotri_work(LAPACK_COL_MAJOR, uplo, n, A, n); }
+inline int potri(char uplo, int n, std::complex<float>* A) {
+  return LAPACKE_cpotri_work(LAPACK_COL_MAJOR, uplo, n, A, n);
+}
+inline int potri(char uplo, int n, std::complex<double>* A) {
+  return LAPACKE_zpotri_work(LAPACK_COL_MAJOR, uplo, n, A, n);
+}
 
 inline int getrs(int n, int columns, const float* LU, const int* pivots, float* X) {
   return LAPACKE_sgetrs_work(LAPACK_COL_MAJOR, 'N', n, columns, LU, n, pivots, X, n);
@@ -115,7 +140,11 @@ class LapackPeer final : public Peer<T> {
   }
   OnMatrix lu(index_t m, index_t n) override {
     pivots_.resize(std::size_t(std::min(m, n)));
-    return [this](MatrixView<T> A) { info_ = getrf(int(A.rows), int(A.cols), A.data, pivots_.data()); };
+    return [this](MatrixView<T> A) { info_ = getrf(int(A.rows), int(A.cols), A.data, int(A.ld), pivots_.data()); };
+  }
+  std::vector<int> last_pivots() override { return pivots_; }
+  OnMatrix swap_rows(const int* pivots, index_t k) override {
+    return [this, pivots, k](MatrixView<T> A) { info_ = laswp(int(A.cols), A.data, int(A.ld), int(k), pivots); };
   }
   OnSides cholesky_solve(Uplo uplo, index_t, index_t) override {
     return [this, side = letter(uplo)](MatrixView<T> L, MatrixView<T> X) {
@@ -156,7 +185,7 @@ class LapackPeer final : public Peer<T> {
       int worst = 0;
 #pragma omp parallel for schedule(dynamic, 16) reduction(max : worst)
       for (index_t i = 0; i < count; ++i)
-        worst = std::max(worst, getrf(int(n), int(n), items[i], pivots_.data() + i * n));
+        worst = std::max(worst, getrf(int(n), int(n), items[i], int(n), pivots_.data() + i * n));
       info_ = worst;
     };
   }
@@ -166,8 +195,7 @@ class LapackPeer final : public Peer<T> {
       const SerialBlas serial;
       int worst = 0;
 #pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
-      for (index_t i = 0; i < count; ++i)
-        worst = std::max(worst, potrs(side, int(n), int(columns), factors[i], X[i]));
+      for (index_t i = 0; i < count; ++i) worst = std::max(worst, potrs(side, int(n), int(columns), factors[i], X[i]));
       info_ = worst;
     };
   }

@@ -154,13 +154,16 @@ int main(int argc, char** argv) {
     AnalyzeOptions analyze;
     GenerateOptions generate;
     std::string device = "auto";
+    int status = Done;
   } o;
   add_info(app, o.json);
   add_solve(app, o.solve);
   add_bench(app);
+  add_tune(app);
   add_trace(app, o.trace);
   add_analyze(app, o.analyze);
   add_generate(app, o.generate);
+  add_power(app, o.status);
   add_demo(app, o.device);
   try {
     try {
@@ -171,7 +174,7 @@ int main(int argc, char** argv) {
       fmt::print("{}", text.str());
     }
     finish_standard_output();
-    return Done;
+    return o.status;
   } catch (const CLI::Error& e) { return fail(BadInput, usage_message(app, e)); } catch (const std::system_error& e) {
     return fail(NoResource, std::ferror(stdout) ? "standard output: writing failed: " + e.code().message() : e.what());
   } catch (const std::exception& e) {

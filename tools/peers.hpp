@@ -33,6 +33,9 @@ class Peer {
   virtual Queue& queue() = 0;
   virtual OnMatrix cholesky(Uplo, index_t n) = 0;
   virtual OnMatrix lu(index_t m, index_t n) = 0;  // keeps its pivots for lu_solve
+  virtual std::vector<int> last_pivots() = 0;     // of the last call of lu()
+  /// Makes k interchanges of rows; LAPACK's pivots, in the queue's memory.
+  virtual OnMatrix swap_rows(const int* pivots, index_t k) = 0;
   virtual OnSides cholesky_solve(Uplo, index_t n, index_t columns) = 0;
   virtual OnSides lu_solve(index_t n, index_t columns) = 0;
   virtual OnMatrix cholesky_inverse(Uplo, index_t n) = 0;  // one triangle of the inverse, over the factor

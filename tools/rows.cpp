@@ -6,6 +6,7 @@
 
 #include <commit.hpp>
 #include <nlohmann/json.hpp>
+#include <trifactor/info.hpp>
 
 namespace program {
 namespace {
@@ -45,6 +46,7 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
   using R = const Row&;
   const bool batch = columns == Columns::Batch || columns == Columns::SolveBatch || columns == Columns::Ragged;
   const bool part = columns == Columns::Update || columns == Columns::Tile;  // of a factorization: it has no peer
+  const bool swap = columns == Columns::Swap;                                // it has no arithmetic
   if (columns == Columns::Sparse)
     return {{{"matrix", matrix_width, true}, [](R r) { return printable(r.matrix.value_or("-")); }},
             {{"scalar", 6, true}, [](R r) { return r.scalar; }},
@@ -66,8 +68,9 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
   const auto add = [&](bool wanted, std::initializer_list<TableField> fields) {
     if (wanted) f.insert(f.end(), fields);
   };
-  add(columns == Columns::Panel, {{{"m", 6}, [](R r) { return cell("{}", r.m); }}});
+  add(columns == Columns::Panel || swap, {{{"m", 6}, [](R r) { return cell("{}", r.m); }}});
   add(true, {{{"n", 6}, [](R r) { return fmt::format("{}", r.n); }}});
+  add(swap, {{{"nb", 5}, [](R r) { return cell("{}", r.nb); }}});
   add(columns == Columns::Solve || columns == Columns::SolveBatch,
       {{{"rhs", 5}, [](R r) { return cell("{}", r.nrhs); }}});
   add(batch, {{{"count", 7}, [](R r) { return fmt::format("{}", r.count); }},
@@ -83,17 +86,18 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
              {{"ms", 10}, [](R r) { return fmt::format("{:.4f}", r.seconds * 1e3); }},
              {{"spread %", 8}, [](R r) { return fmt::format("{:.1f}", r.spread * 100); }}});
   add(columns == Columns::Update, {{{"Tflop/s", 9}, [](R r) { return fmt::format("{:.4f}", gflops(r) * 1e-3); }}});
-  add(columns != Columns::Update, {{{"Gflop/s", 9}, [](R r) { return fmt::format("{:.2f}", gflops(r)); }},
-                                   {{"us/column", 9}, [](R r) { return fmt::format("{:.4f}", us_per_column(r)); }}});
+  add(columns != Columns::Update && !swap,
+      {{{"Gflop/s", 9}, [](R r) { return fmt::format("{:.2f}", gflops(r)); }},
+       {{"us/column", 9}, [](R r) { return fmt::format("{:.4f}", us_per_column(r)); }}});
   add(batch, {{{"host us", 7}, [](R r) { return cell("{:.1f}", scaled(r.host_seconds, 1e6)); }}});
-  add(batch, {{{"of copy %", 9}, [](R r) { return cell("{:.1f}", scaled(part_of_copy(r), 100)); }}});
+  add(batch || swap, {{{"of copy %", 9}, [](R r) { return cell("{:.1f}", scaled(part_of_copy(r), 100)); }}});
   add(!part, {{{"peer", 8, true}, [](R r) { return cell("{}", r.peer); }},
               {{"peer ms", 10}, [](R r) { return cell("{:.4f}", scaled(r.peer_seconds, 1e3)); }},
               {{"ratio", 8}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }}});
   add(columns != Columns::Update, {{{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}});
-  add(true, {{{"joules", 8}, [](R r) { return cell("{:.3g}", r.joules); }},
-             {{"Gflop/s/W", 9}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.joules)); }}});
-  add(!part, {{{"peer's", 6}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.peer_joules)); }}});
+  add(true, {{{"joules", 8}, [](R r) { return cell("{:.3g}", r.joules); }}});
+  add(!swap, {{{"Gflop/s/W", 9}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.joules)); }}});
+  add(!part && !swap, {{{"peer's", 6}, [](R r) { return cell("{:.2f}", gflops_per_watt(r, r.peer_joules)); }}});
   add(columns == Columns::Ragged,
       {{{"fixed-size sum ms", 17}, [](R r) { return cell("{:.4f}", scaled(r.fixed_sum_seconds, 1e3)); }},
        {{"ratio to it", 11}, [](R r) { return cell("{:.3f}", quotient(r.fixed_sum_seconds, r.seconds)); }}});
@@ -140,7 +144,10 @@ void print_json(const Row& r, bool ragged) {
                               {"energy_seconds", r.energy_seconds},
                               {"peer_energy_seconds", r.peer_energy_seconds}};
   if (r.preset) j.update({{"preset", *r.preset}});
+  if (const auto file = trifactor::tuning_file(); !file.name.empty() && file.ignored.empty())
+    j.update({{"tuning_file", file.name}});
   if (r.looking) j.update({{"looking", *r.looking}, {"nb", or_null(r.nb)}, {"first", or_null(r.first)}});
+  if (r.nb && !r.looking) j.update({{"nb", *r.nb}});
   if (r.leaf) j.update({{"leaf", *r.leaf}, {"form", or_null(r.form)}, {"ib", or_null(r.ib)}});
   if (r.bytes)
     j.update({{"bytes", *r.bytes}, {"copy_rate", or_null(r.copy_rate)}, {"part_of_copy", or_null(part_of_copy(r))}});

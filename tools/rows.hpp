@@ -46,7 +46,7 @@ struct TableField {
 /// Prints rows as they arrive.
 class RowPrinter {
  public:
-  enum class Columns { Dense, Panel, Solve, Batch, SolveBatch, Ragged, Update, Tile, Sparse };
+  enum class Columns { Dense, Panel, Swap, Solve, Batch, SolveBatch, Ragged, Update, Tile, Sparse };
 
   /// matrix_width: of the longest name of a sparse matrix.
   RowPrinter(bool json, Columns columns, std::size_t matrix_width = 0);

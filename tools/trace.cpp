@@ -198,7 +198,7 @@ void trace(TraceOptions o) {
   check_file_use({}, {o.file});
   require_device(o.device);
   if (o.op == "cholesky" && o.uplo.empty()) o.uplo = "lower";
-  if (o.device.empty()) o.device = trifactor::why_no_cuda().empty() ? "cuda" : "host";
+  o.device = device_or_default(o.device);
   Queue q = o.device == "cuda" ? Queue::cuda() : Queue::host();
   std::string machine = "unknown";
   for (const auto& device : trifactor::devices())

@@ -90,7 +90,7 @@ std::string complaint(const CommandPath& path, const CLI::Error& error) {
     return fmt::format("{} has no {} '{}'{}", path.name(), path.kind(), word,
                        meant.empty() ? "; there are " + listed(commands) : did_you_mean(meant));
   }
-  if (!commands.empty() && path.command->get_subcommands().empty())
+  if (!commands.empty() && path.command->get_subcommands().empty() && error.get_name() == "RequiredError")
     return fmt::format("the {} is missing; there are {}", path.kind(), listed(commands));
   return error.what();
 }

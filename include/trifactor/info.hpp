@@ -27,10 +27,18 @@ TRIFACTOR_API std::string blas();
 struct TuningRow {
   std::string text;                // as written: "sm_90 cholesky f64 n<=1024 : nb=128   # evidence"
   std::string source;              // "tuning/sm_90.txt:12", or the file that TRIFACTOR_TUNING names, with the line
+  std::string device, version;     // that trifactor tune found it on and with, and counts for alone; empty: for all
+};
+
+/// The file whose rows are tried before those of the library: docs/tuning.md.
+struct TuningFile {
+  std::string name;                // empty where there is none
+  std::string ignored;             // why none of its rows counts; empty where they do
 };
 
 /// Every row, in the order in which they are tried.
 TRIFACTOR_API std::vector<TuningRow> tuning_rows();
+TRIFACTOR_API TuningFile tuning_file();
 
 TRIFACTOR_API const char* version();
 

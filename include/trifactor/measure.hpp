@@ -1,9 +1,11 @@
 // measure(): seconds and joules of a piece of work, alone or against others in the same run. seconds_of(): of one call.
+// PowerSampler: watts over time.
 #pragma once
 
 #include <trifactor/queue.hpp>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,5 +52,30 @@ TRIFACTOR_API double seconds_of(Queue& q, const std::function<void()>& work);
 
 /// A sensor that counts joules: "NVML NVIDIA H200", "RAPL package-0".
 TRIFACTOR_API std::vector<std::string> energy_sensors();
+
+/// What a sensor counted between two moments, as watts.
+struct PowerSample {
+  int sensor;                      // its place in energy_sensors()
+  double begin, end;               // seconds since the sampler was made
+  double watts;
+};
+
+/// Reads all energy sensors again and again, in a thread of its own, from here on. A sensor that ticks more slowly
+/// gives a sample for each of its ticks. Throws DeviceFault where there is no sensor.
+class TRIFACTOR_API PowerSampler {
+ public:
+  explicit PowerSampler(double hertz = 50);
+  PowerSampler(const PowerSampler&) = delete;
+  ~PowerSampler();
+
+  /// Since it was made, by the clock of its samples.
+  double seconds() const;
+  /// Ends it and returns all samples, in the order of their ends. To be called once.
+  std::vector<PowerSample> finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace trifactor

@@ -9,7 +9,7 @@ namespace trifactor::api {
 
 template <class Tuning, class T>
 Tuning tuning_for(const Queue& q, const Items<T>& A, std::string_view overrides) {
-  return tuning::find<Tuning>(q.state()->architectures, core::scalar_name(std::remove_const_t<T>{}),
+  return tuning::find<Tuning>(q.state()->machine(), core::scalar_name(std::remove_const_t<T>{}),
                               core::min(A.rows, A.cols), A.count, overrides);
 }
 

@@ -21,7 +21,7 @@ std::string processor_name(const std::string& architecture) {
 DeviceInfo host_info() {
   DeviceInfo host;
   host.architecture = std::string(api::host_architecture());
-  host.name = processor_name(host.architecture);
+  host.name = api::host_name();
   host.cores = host::HostEngine(0).threads();
   const auto page = std::size_t(sysconf(_SC_PAGESIZE));
   host.memory_bytes = page * std::size_t(sysconf(_SC_PHYS_PAGES));
@@ -37,6 +37,11 @@ std::string_view api::host_architecture() {
     return std::string(uname(&names) == 0 ? names.machine : "unknown");
   }();
   return machine;
+}
+
+const std::string& api::host_name() {
+  static const std::string name = processor_name(std::string(host_architecture()));
+  return name;
 }
 
 std::vector<DeviceInfo> devices() try {

@@ -1,4 +1,4 @@
-// Recordings of what an engine does, and the updates of Cholesky alone.
+// Recordings of what an engine does, the updates of Cholesky alone, and the interchanges of LU alone.
 #include <api/check.hpp>
 #include <api/queue_state.hpp>
 #include <core/flop_counter.hpp>
@@ -91,7 +91,7 @@ void cholesky_updates(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const
   if (first < 0 || first > last) api::fail(call, "first", first, "be in 0..last = " + std::to_string(last));
   if (last > C.rows) api::fail(call, "last", last, "be at most C.rows = " + std::to_string(C.rows));
   const auto tuning =
-      tuning::find<CholeskyTuning>(q.state()->architectures, scalar_name(inner_t<T>{}), C.rows, 1, overrides);
+      tuning::find<CholeskyTuning>(q.state()->machine(), scalar_name(inner_t<T>{}), C.rows, 1, overrides);
   const bool flip = uplo == Uplo::Upper;
   api::on_engine(q, [&](auto& e) {
     const Items<const inner_t<T>> factor = flip ? l.flipped() : l;
@@ -104,9 +104,22 @@ void cholesky_updates(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const
   });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
+template <Scalar T>
+void swap_rows(Queue& q, MatrixView<T> A, ArrayView<const int> pivots, index_t k) try {
+  const char* const call = "swap_rows";
+  const auto a = api::items(call, "A", A);
+  if (k < 0 || k > A.rows) api::fail(call, "k", k, "be in 0..A.rows = " + std::to_string(A.rows));
+  if (k > 0) api::check_array(call, "pivots", pivots, k, "k");
+  const int* const interchanges = pivots.data;
+  api::on_engine(q, [&](auto& e) {
+    e.swap_rows(a, Pivots<const int>{.data = interchanges, .stride = k}, k, false, static_cast<const int*>(nullptr));
+  });
+} TRIFACTOR_CATCH_BAD_ALLOC
+
 #define TRIFACTOR_INSTANTIATE_SCALAR(T)                                                                               \
   template TRIFACTOR_API void cholesky_updates<T>(Queue&, Uplo, MatrixView<const T>, MatrixView<T>, index_t, index_t, \
-                                                  const std::string&);
+                                                  const std::string&);                                               \
+  template TRIFACTOR_API void swap_rows<T>(Queue&, MatrixView<T>, ArrayView<const int>, index_t);
 #define TRIFACTOR_INSTANTIATE(T) TRIFACTOR_INSTANTIATE_SCALAR(core::ScalarTraits<T>::Public)
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 #undef TRIFACTOR_INSTANTIATE_SCALAR

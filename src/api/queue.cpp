@@ -20,6 +20,7 @@ std::shared_ptr<QueueState> cuda_state(void* stream, bool borrowed, int device) 
   auto state = std::make_shared<QueueState>(0);
   state->cuda = std::make_unique<cuda::CudaEngine>(stream, borrowed, device);
   state->architectures = {state->cuda->architecture(), "", "cuda", "any"};
+  state->device_name = cuda::name_of(device);
   return state;
 }
 #else
@@ -31,6 +32,7 @@ std::shared_ptr<QueueState> cuda_state(void*, bool, int) {
 std::shared_ptr<QueueState> host_state(int threads) {
   auto state = std::make_shared<QueueState>(threads);
   state->architectures = {host::instruction_set_name(), api::host_architecture(), "host", "any"};
+  state->device_name = api::host_name();
   return state;
 }
 

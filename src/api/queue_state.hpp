@@ -4,6 +4,7 @@
 #include <core/memory.hpp>
 #include <host/engine.hpp>
 #include <trifactor/queue.hpp>
+#include <tuning/rows.hpp>
 
 #if TRIFACTOR_HAS_CUDA
 #include <cuda/engine/engine.hpp>
@@ -23,6 +24,9 @@ struct QueueState {
   std::unique_ptr<cuda::CudaEngine> cuda;      // null for a host queue
 #endif
   std::array<std::string_view, 4> architectures{"", "", "", "any"};   // for tuning rows, most specific first
+  std::string device_name;                     // likewise
+
+  tuning::Machine machine() const { return {architectures, device_name}; }
 };
 
 }  // namespace trifactor::detail
@@ -71,5 +75,7 @@ void enqueue_copy(detail::QueueState&, const void* source, void* target, std::si
 
 /// The host's processor as tuning rows name it: "x86_64", "aarch64".
 std::string_view host_architecture();
+/// And its model: "Neoverse-N1".
+const std::string& host_name();
 
 }  // namespace trifactor::api

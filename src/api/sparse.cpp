@@ -16,7 +16,7 @@ using sparse::Plan;
 template <class T>
 std::unique_ptr<SparseNumeric<T>> make_numeric(const Queue& q, const Plan& plan, const SparseOptions& options) {
   const auto tuning =
-      tuning::find<core::SparseTuning>(q.state()->architectures, core::scalar_name(T{}), plan.n, 1, options.tuning);
+      tuning::find<core::SparseTuning>(q.state()->machine(), core::scalar_name(T{}), plan.n, 1, options.tuning);
   return q.is_cuda() || tuning.levels != 0 ? sparse_by_level<T>(q.state(), plan, tuning)
                                            : sparse_by_branches<T>(q.state(), plan, tuning);
 }

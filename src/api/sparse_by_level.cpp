@@ -66,7 +66,7 @@ class ByLevel final : public SparseNumeric<T> {
   ByLevel(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning)
       : queue_(std::move(queue)), plan_(plan), tuning_(tuning), levels_(sparse::make_levels(plan, tuning, small_fronts(), queue_->host.threads())) {
     const auto find = [&]<class Tuning>(Tuning, index_t n, index_t count) {
-      return tuning::find<Tuning>(queue_->architectures, core::scalar_name(T{}), n, count, "");
+      return tuning::find<Tuning>(queue_->machine(), core::scalar_name(T{}), n, count, "");
     };
     for (const sparse::Group& group : levels_.groups)
       cholesky_.push_back(find(core::CholeskyTuning{}, group.columns, group.count()));

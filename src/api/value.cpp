@@ -63,9 +63,9 @@ template <class T>
 Device choose(Device wanted, index_t n) {
   if (wanted != Device::Auto) return wanted;
   if (!has_cuda()) return Device::Host;
-  static const std::string architecture = devices().back().architecture;
-  const std::array<std::string_view, 3> chain{architecture, "cuda", "any"};
-  const auto tuning = tuning::find<core::ValueTuning>(chain, core::scalar_name(inner_t<T>{}), n, 1, "");
+  static const DeviceInfo device = devices().back();
+  const std::array<std::string_view, 3> chain{device.architecture, "cuda", "any"};
+  const auto tuning = tuning::find<core::ValueTuning>({chain, device.name}, core::scalar_name(inner_t<T>{}), n, 1, "");
   return n >= tuning.gpu_from ? Device::Cuda : Device::Host;
 }
 

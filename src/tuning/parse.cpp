@@ -105,6 +105,20 @@ Row parse_row(std::string_view line, std::string_view file, index_t number) {
   return row;
 }
 
+std::shared_ptr<const Section> parse_section(std::string_view line, std::string_view file, index_t number) {
+  const auto refuse = [&] {
+    fail(core::printable(file), ":", std::to_string(number), ": ", in_quotes(line),
+         " is no section; the rule is: [trifactor VERSION on DEVICE]");
+  };
+  if (line.back() != ']') refuse();
+  auto text = line.substr(1, line.size() - 2);
+  const auto program = next_word(text), version = next_word(text), on = next_word(text), device = trimmed(text);
+  if (program != "trifactor" || on != "on" || device.empty()) refuse();
+  auto section = std::make_shared<Section>();
+  section->version = version, section->device = device, section->is_current = version == TRIFACTOR_VERSION;
+  return section;
+}
+
 }  // namespace
 
 std::string_view next_word(std::string_view& text) {
@@ -142,11 +156,18 @@ Setting parse_setting(const Operation& operation, std::string_view word, std::st
 
 std::vector<Row> parse_rows(std::string_view text, std::string_view file) {
   std::vector<Row> rows;
+  std::shared_ptr<const Section> section;
   for (index_t number = 1; !text.empty(); ++number) {
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const auto content = trimmed(line);
-    if (!content.empty() && content.front() != '#') rows.push_back(parse_row(line, file, number));
+    if (content.empty() || content.front() == '#') continue;
+    if (content.front() == '[') {
+      section = parse_section(content, file, number);
+    } else {
+      rows.push_back(parse_row(line, file, number));
+      rows.back().section = section;
+    }
   }
   return rows;
 }

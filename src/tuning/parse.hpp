@@ -3,7 +3,9 @@
 
 #include <tuning/fields.hpp>
 
+#include <atomic>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,15 @@ struct Setting {
   index_t value;
 };
 
+/// The machine that rows were found on: a line `[trifactor 0.1.0 on NVIDIA H200]` stands before them.
+struct Section {
+  std::string version, device;
+  bool is_current = false;                   // found with this version of the library
+  mutable std::atomic<bool> judged = false;  // whether somebody was told that its rows are ignored, if that was due
+
+  bool fits(std::string_view call_device) const { return is_current && device == call_device; }
+};
+
 /// One decision: `sm_90 cholesky f64 n<=1024 count>=100 : nb=128 looking=left   # evidence`.
 struct Row {
   std::string architecture;
@@ -30,6 +41,7 @@ struct Row {
   Range n, count;
   std::vector<Setting> settings;
   std::string text, source;             // as written, and "file:line"
+  std::shared_ptr<const Section> section;   // null: the row is for every machine of its architecture
 
   bool matches(std::string_view call_scalar, index_t call_n, index_t call_count) const {
     return n.holds(call_n) && count.holds(call_count) && (scalar == "any" || scalar == call_scalar);
@@ -43,8 +55,8 @@ std::string_view next_word(std::string_view& text);
 /// rule and the fields there are.
 Setting parse_setting(const Operation& operation, std::string_view word, std::string_view where);
 
-/// The rows of a file, in its order. Blank lines and lines of comment alone are skipped. Throws InvalidArgument with
-/// file, line and rule.
+/// The rows of a file, in its order. Blank lines and lines of comment alone are skipped; a line in brackets is the
+/// section of those that follow. Throws InvalidArgument with file, line and rule.
 std::vector<Row> parse_rows(std::string_view text, std::string_view file);
 
 }  // namespace trifactor::tuning

@@ -1,4 +1,4 @@
-// The updates of Cholesky alone, and recordings of what an engine does.
+// The updates of Cholesky alone, the interchanges of LU alone, and recordings of what an engine does.
 #include <support/factored.hpp>
 #include <trifactor/inspect.hpp>
 
@@ -125,11 +125,33 @@ TYPED_TEST(Inspect, ARecordingThatIsNotFinishedEndsByItself) {
   EXPECT_EQ(info.download()[0], 0);
 }
 
+TYPED_TEST(Inspect, InterchangesAreMadeOneAfterTheOther) {
+  using T = TypeParam;
+  for (const index_t m : {1, 9, 300, 700})
+    for (const index_t k : {index_t(1), m / 2, std::min<index_t>(m, 257), m}) {
+      SCOPED_TRACE(::testing::Message() << "m = " << m << " k = " << k);
+      auto expected = random_matrix<T>(this->random, m, 5, 3);
+      DeviceMatrix<T> matrix(this->q, expected);
+      std::vector<int> pivots;
+      for (index_t i = 0; i < k; ++i) pivots.push_back(int(i + (i * 7919 + 13) % (m - i)) + 1);
+      const Buffer<int> interchanges(this->q, pivots);
+      inspect::swap_rows<T>(this->q, matrix.view(), interchanges, k);
+      for (index_t i = 0; i < k; ++i)
+        for (index_t j = 0; j < 5; ++j) std::swap(expected(i, j), expected(pivots[std::size_t(i)] - 1, j));
+      const auto found = matrix.download();
+      for (index_t j = 0; j < 5; ++j)
+        for (index_t i = 0; i < m; ++i) ASSERT_EQ(found(i, j), expected(i, j)) << "at " << i << ", " << j;
+    }
+}
+
 TYPED_TEST(Inspect, BadArgumentsAreNamed) {
   Matrix<TypeParam> L(this->q, 5, 5), C(this->q, 5, 5), other(this->q, 4, 4);
   EXPECT_THROW(inspect::cholesky_updates(this->q, Uplo::Lower, L.view(), C.view(), 3, 2), InvalidArgument);
   EXPECT_THROW(inspect::cholesky_updates(this->q, Uplo::Lower, L.view(), C.view(), 0, 6), InvalidArgument);
   EXPECT_THROW(inspect::cholesky_updates(this->q, Uplo::Lower, L.view(), other.view(), 0, 4), InvalidArgument);
+  const Buffer<int> pivots(this->q, 5);
+  EXPECT_THROW(inspect::swap_rows<TypeParam>(this->q, C.view(), pivots, 6), InvalidArgument);
+  EXPECT_THROW(inspect::swap_rows<TypeParam>(this->q, C.view(), nullptr, 2), InvalidArgument);
 }
 
 }  // namespace

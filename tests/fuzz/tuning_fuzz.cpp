@@ -9,6 +9,7 @@ using namespace trifactor;
 std::vector<std::string> fuzz::seeds() {
   return {"any cholesky any : nb=8 leaf=4\nhost lu f64 n<=10 count>2 : nb=16 # why\n",
           "sm_90 sparse c32 n=5 : leaf=4 strip=128 update_order=16\nany solve any : columns=64 halve=2\n",
+          "any lu any : nb=8\n[trifactor 0.1.0 on NVIDIA H200]\nsm_90 cholesky f64 : nb=4\n",
           "nb=3 looking=left tile=exclusive ib=2147483647",
           "any value any n>=4 : gpu_from=9223372036854775807"};
 }

@@ -49,6 +49,19 @@ class Rows(BenchTest):
     def test_lu(self):
         (row,) = self.rows("lu", "--n", "70")
         self.assertEqual((row["peer"], row["uplo"]), ("lapack", None))
+        rows = self.rows("lu", "--n", "70", "--mode", "auto,host,lapack", "--pad", "3")
+        self.assertEqual([(row["mode"], row["peer"], row["ld"]) for row in rows],
+                         [("auto", "lapack", 73), ("host", "lapack", 73), ("lapack", None, 73)])
+        self.assertEqual([row["mode"] for row in self.rows("lu", "--n", "30", "--mode", "all")], ["auto", "lapack"])
+
+    def test_interchanges_alone(self):
+        rows = self.rows("swap", "--m", "40,100", "--n", "7", "--nb", "5,40")
+        self.assertEqual([(row["m"], row["n"], row["nb"], row["peer"]) for row in rows],
+                         [(m, 7, nb, "lapack") for m in (40, 100) for nb in (5, 40)])
+        for row in rows:
+            self.assertGreater(row["bytes"], 0)
+            self.assertLessEqual(row["bytes"], 2 * 2 * row["nb"] * 7 * 16)     # at most two rows are moved by a pivot
+            self.assertEqual(row["residual"], 0)
 
     def test_panels(self):
         rows = self.rows("panel", "--m", "30,40", "--n", "8,20")
@@ -353,11 +366,12 @@ class Usage(BenchTest):
             ("'' is not one of", ["cholesky", "--mode", "auto,"]), ("named twice", ["cholesky", "--mode", "host,host"]),
             ("'persistent' needs --device cuda", ["cholesky", "--device", "host", "--mode", "persistent"]),
             ("'cusolver' needs --device cuda", ["cholesky", "--device", "host", "--mode", "cusolver"]),
-            ("all", ["lu", "--mode", "all"]), ("update has no option --mode", ["update", "--mode", "native"]),
+            ("is not one of auto, native, hybrid, host", ["lu", "--mode", "native-left"]),
+            ("update has no option --mode", ["update", "--mode", "native"]),
             ("--nb: '0'", ["update", "--nb", "0"]),
             ("--nb: 64 leaves no update", ["update", "--n", "64", "--nb", "64"]),
             ("--looking: 'up'", ["update", "--looking", "up"]), ("--leaf: 'x'", ["tile", "--leaf", "x"]),
-            ("--nb: it belongs to bench update", ["tile", "--nb", "8"]),
+            ("--nb: it belongs to bench swap and update", ["tile", "--nb", "8"]),
             ("--leaf: it belongs to bench tile", ["update", "--leaf", "8"]),
             ("--each: it belongs to bench update", ["cholesky", "--each"]),
             ("tile has no option --against", ["tile", "--against", "lapack"]),
@@ -372,13 +386,14 @@ class Usage(BenchTest):
                 self.assertEqual(self.fail_with(2, message, "bench", *arguments).stdout, "")
 
     def test_each_operation_shows_the_options_that_count_for_it(self):
-        everywhere = "device help json scalar seconds seed"
-        for op, own in [("cholesky", "against energy mode n pad tuning uplo"), ("lu", "against energy mode n tuning"),
-                        ("panel", "against energy m n tuning"),
+        everywhere = "device help json power scalar seconds seed"
+        for op, own in [("cholesky", "against energy mode n pad tuning uplo"),
+                        ("lu", "against energy mode n pad tuning"),
+                        ("panel", "against energy m mode n tuning"), ("swap", "against energy m n nb"),
                         ("solve", "against energy method n rhs tuning uplo"),
                         ("inverse", "against energy method n tuning uplo"),
                         ("batch", "against count energy kind method n preset rhs sizes tuning uplo"),
-                        ("sparse", "against matrix ordering rhs tuning"), ("value", "energy n uplo"),
+                        ("sparse", "against energy matrix ordering rhs tuning"), ("value", "energy n uplo"),
                         ("update", "each energy looking n nb tuning uplo"),
                         ("tile", "energy form ib leaf n tuning uplo")]:
             with self.subTest(op=op):

@@ -68,8 +68,10 @@ class Inputs(FileTest):
         self.assertEqual(self.read("tuning.txt"), "# none\n")
 
     def test_memory_that_is_not_there_is_refused_before_it_is_taken(self):
-        free = program.info()["devices"][0]["free_bytes"]
-        n = min(free // 100, 2**31 - 2)
+        memory = program.info()["devices"][0]["memory_bytes"]  # never less than is available
+        n = memory // 100
+        if n > 2**31 - 2:
+            self.skipTest("no index counts as many rows as this memory holds")
         banner = "%%MatrixMarket matrix coordinate real symmetric\n"
         self.write("A.mtx", banner + "%d %d 0\n" % (n, n))
         done = self.fail_with(2, "A.mtx:2: reading and analysing this %d x %d matrix takes" % (n, n), "analyze", "A.mtx")
@@ -79,9 +81,13 @@ class Inputs(FileTest):
             return
         rows = 400000                                    # what it says is what it takes
         self.write("A.mtx", banner + "%d %d 0\n" % (rows, rows))
+        # After free(), arrays of this size may stay in malloc's arenas: how many depends on the order of threads. With
+        # a fixed threshold all are returned to the system, as those above 32 MiB always are.
+        returning = dict(os.environ, MALLOC_MMAP_THRESHOLD_="131072")
         used = []
         for name in ["arrow:1", "A.mtx"]:
-            child = subprocess.Popen([program.PROGRAM, "analyze", name], cwd=self.folder, stdout=subprocess.DEVNULL)
+            child = subprocess.Popen([program.PROGRAM, "analyze", name], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                     env=returning)
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = status
             self.assertEqual(status, 0)

@@ -13,7 +13,8 @@ from program import ProgramTest
 class Info(ProgramTest):
     def test_json(self):
         (info,) = self.succeed_json("info")
-        self.assertEqual(" ".join(info), "version commit scalars blas devices why_no_cuda energy_sensors tuning")
+        self.assertEqual(" ".join(info),
+                         "version commit scalars blas devices why_no_cuda energy_sensors tuning_file tuning")
         host = info["devices"][0]
         self.assertIsNone(host["number"])
         self.assertGreater(host["memory_bytes"], 2 ** 28)

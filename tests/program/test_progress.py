@@ -89,6 +89,14 @@ class Terminal(ProgressTest):
         self.assertEqual(shown, ["0", "25", "50", "75", "100"])
         self.assertEqual(len(re.findall(r"(?m)^lu ", rows)), 4)
 
+    def test_classes_of_calls_that_are_tuned(self):
+        scalar = program.info()["scalars"][0]
+        text, table = self.on_terminal("tune", "--ops", "lu", "--n", "8,16", "--device", "host", "--budget", "1s",
+                                       "--scalar", scalar, "-o", "rows.txt")
+        for part in ["0 %%; lu %s n = 8" % scalar, "50 %"]:
+            self.assertIn("trifactor: tuning " + part, text)
+        self.assertIn("2 of 2 classes", table)
+
     def test_a_step_within_another_follows_it(self):
         scalar = program.info()["scalars"][0]
         text, _ = self.on_terminal("bench", "sparse", "--matrix", "poisson2d:5", "--device", "host", "--seconds", "0.02",

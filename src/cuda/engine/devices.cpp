@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <system_error>
 
 namespace trifactor::cuda {
@@ -14,6 +16,19 @@ std::string architecture_of(int device) {
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
   return "sm_" + std::to_string(major) + std::to_string(minor);
+}
+
+std::string name_of(int device) {
+  static std::mutex mutex;
+  static std::map<int, std::string> names;  // asked for once: every queue wants one
+  const std::lock_guard lock(mutex);
+  std::string& name = names[device];
+  if (name.empty()) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+    name = properties.name;
+  }
+  return name;
 }
 
 std::string why_no_device() {

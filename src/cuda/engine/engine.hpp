@@ -28,6 +28,8 @@ using namespace core;
 std::vector<DeviceInfo> devices();
 /// "sm_90", for example.
 std::string architecture_of(int device);
+/// "NVIDIA H200", for example.
+std::string name_of(int device);
 /// Why there is no device that can be used; empty when there is one.
 std::string why_no_device();
 
