@@ -55,6 +55,18 @@ struct Phase {
   double bytes;
 };
 
+/// What a device takes; of a factor that does not fit, what passes through the device, and what lies on the host.
+template <class T>
+void add_cuda_phases(const SparsePlan& plan, std::vector<Phase>& phases) try {
+  auto queue = trifactor::Queue::cuda();
+  const trifactor::SparseMemory memory = trifactor::SparseCholesky<T>::memory(queue, plan);
+  phases.push_back({"cuda", "of a device: factor, lists and update matrices", double(memory.total())});
+  if (memory.host > 0)
+    phases.push_back({"cuda_host", "of the host: the factor, which passes through the device", double(memory.host)});
+} catch (const trifactor::OutOfMemory& needed) {
+  phases.push_back({"cuda", "of a device at least, which is more than is free", double(needed.bytes())});
+}
+
 template <class T>
 std::vector<Phase> phases_of(const SparsePlan& plan, const SparseMatrix<T>& A) {
   const double plan_bytes = double(plan.plan_bytes());
@@ -62,15 +74,12 @@ std::vector<Phase> phases_of(const SparsePlan& plan, const SparseMatrix<T>& A) {
   std::vector<Phase> phases = {{"matrix", "rows, columns and values of the triangle", matrix},
                                {"plan", "permutation, fronts, places of the entries", plan_bytes}};
   if constexpr (in_build<T>) {  // what the library can factor
-    const auto taken_on = [&](trifactor::Queue queue) {
-      return double(trifactor::SparseCholesky<T>::memory(queue, plan).total());
-    };
-    const double on_host = plan_bytes + taken_on(trifactor::Queue::host());
+    auto host = trifactor::Queue::host();
+    const double on_host = plan_bytes + double(trifactor::SparseCholesky<T>::memory(host, plan).total());
     phases.push_back(
         {"factor", "plan, factor, lists and the update matrices alive at once, with all threads", on_host});
     phases.push_back({"solve", "the same and one right-hand side", on_host + double(A.n) * sizeof(T)});
-    if (trifactor::why_no_cuda().empty())
-      phases.push_back({"cuda", "of a device: factor, lists and update matrices", taken_on(trifactor::Queue::cuda())});
+    if (trifactor::why_no_cuda().empty()) add_cuda_phases<T>(plan, phases);
   }
   return phases;
 }

@@ -3,6 +3,7 @@
 #include "bench_typed.hpp"
 #include "commands.hpp"
 #include "failure.hpp"
+#include "usage.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -86,6 +87,11 @@ class BenchCommand {
         ->add_option("--against", options_.against,
                      "cholmod, cholmod-given (with our permutation), cudss or none [cholmod where it is built]")
         ->check(one_of({"cholmod", "cholmod-given", "cudss", "none"}));
+    command_
+        ->add_option(
+            "--max-device-bytes", options_.max_device_bytes,
+            "of the device's memory, such as 2e9: where the factor does not fit, it passes through [what is free]")
+        ->check(CLI::Validator(not_a_byte_count, ""));
     return *this;
   }
   BenchCommand& update() {

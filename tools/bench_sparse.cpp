@@ -107,9 +107,9 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
         .front();
   };
   const auto analyzed = measured("analyze", {.run = analyze, .prepare = {}});
-  const trifactor::SparseOptions options{.tuning = o.tuning};
+  const trifactor::SparseOptions options{.max_device_bytes = std::size_t(o.max_device_bytes), .tuning = o.tuning};
   const auto memory = SparseCholesky<T>::memory(bench.queue, *plan, options);
-  if (!bench.queue.is_cuda()) require_memory("this row", double(memory.total()));
+  require_memory("this row", double(bench.queue.is_cuda() ? memory.host : memory.total()));
 
   const SparseMatrix<T> A = converted<T>(real);
   const InQueue<T> values(bench.queue, A.value.data(), A.entries());

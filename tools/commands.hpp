@@ -19,12 +19,15 @@ struct SolveOptions {
   std::string matrix, rhs, output;
   std::string method = "auto", device = "auto", ordering;  // ordering: empty where none was asked for
   double shift = 0;
+  double max_device_bytes = 0;  // of sparse Cholesky; 0: what is free
   bool refine = false, json = false;
 };
 void solve(const SolveOptions&);
 
 struct TraceOptions {
   std::string op, scalar = default_scalar(), uplo, mode = "auto", tuning, device, file = "trace.json";
+  std::string matrix = "elastic3d:20", ordering = "metis";  // of sparse
+  double max_device_bytes = 0;                              // likewise
   trifactor::index_t n = 8192;
   std::uint64_t seed = 1;
   bool json = false;

@@ -57,6 +57,12 @@ void add_solve(CLI::App& app, SolveOptions& o) {
       ->check(CLI::IsMember({"auto", "metis", "amd", "natural", "colamd"}));
   command->add_option("--shift", o.shift, "solve with A + SHIFT I")->capture_default_str();
   command->add_flag("--refine", o.refine, "iterative refinement by the sparse solver");
+  command
+      ->add_option(
+          "--max-device-bytes", o.max_device_bytes,
+          "of a GPU's memory for sparse Cholesky, such as 2e9: where the factor does not fit, it passes through "
+          "[what is free]")
+      ->check(CLI::Validator(not_a_byte_count, ""));
   command->add_option("-o,--output", o.output,
                       "write the solution as a Matrix Market array file; - is standard output");
   command->add_flag("--json", o.json, "print one JSON object");
@@ -66,7 +72,15 @@ void add_solve(CLI::App& app, SolveOptions& o) {
 void add_trace(CLI::App& app, TraceOptions& o) {
   CLI::App* const command =
       app.add_subcommand("trace", "write the timeline of one factorization, to be opened at ui.perfetto.dev");
-  command->add_option("op", o.op, "cholesky or lu")->required()->check(CLI::IsMember({"cholesky", "lu"}));
+  command->add_option("op", o.op, "cholesky, lu or sparse")
+      ->required()
+      ->check(CLI::IsMember({"cholesky", "lu", "sparse"}));
+  command->add_option("--matrix", o.matrix, "of sparse: a file or FAMILY:SIZE as of generate")->capture_default_str();
+  command->add_option("--ordering", o.ordering, "of sparse: auto, metis, amd or natural")
+      ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
+      ->capture_default_str();
+  command->add_option("--max-device-bytes", o.max_device_bytes, "of sparse: see bench sparse")
+      ->check(CLI::Validator(not_a_byte_count, ""));
   command->add_option("--n", o.n, "the order")
       ->check(CLI::Range(trifactor::index_t(1), trifactor::index_t(std::numeric_limits<int>::max())))
       ->capture_default_str();

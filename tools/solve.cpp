@@ -94,7 +94,9 @@ template <class T>
 void solve_dense(const SolveOptions& o, const MatrixMarketFile& A_file, const MatrixMarketFile* B_file,
                  Report& report) {
   const MatrixMarketHeader& h = A_file.header();
-  for (const auto& [asked, option] : {std::pair{o.refine, "--refine"}, {!o.ordering.empty(), "--ordering"}})
+  for (const auto& [asked, option] : {std::pair{o.refine, "--refine"},
+                                      {!o.ordering.empty(), "--ordering"},
+                                      {o.max_device_bytes > 0, "--max-device-bytes"}})
     if (asked)
       A_file.refuse_size(fmt::format("{} belongs to the sparse solver, which does not take this matrix: {}", option,
                                      o.method == "auto" ? "it is an array" : "--method " + o.method));

@@ -82,6 +82,7 @@ struct Outcome {
   std::string ordering;
   index_t factor_nonzeros = 0;
   std::optional<double> flops;
+  std::optional<trifactor::SparseMemory> memory;
   std::optional<trifactor::Refinement<T>> refined;
 };
 
@@ -148,6 +149,8 @@ void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Re
          {"ordering", done.ordering},
          {"factor_nonzeros", done.factor_nonzeros},
          {"flops", or_null(done.flops)},
+         {"memory_bytes", done.memory ? ordered_json(done.memory->total()) : ordered_json()},
+         {"host_bytes", done.memory ? ordered_json(done.memory->host) : ordered_json()},
          {"refine_steps", done.refined ? ordered_json(done.refined->steps) : ordered_json()},
          {"backward_error", done.refined ? ordered_json(done.refined->backward_error) : ordered_json()}});
   report.finish();

@@ -36,11 +36,28 @@ inline bool is_sparse(const SolveOptions& o, const MatrixMarketHeader& h) {
   if (o.method != "auto") return o.method == "sparse" || o.method == "sparse-lu";
   const double n = double(h.rows);
   const bool worth_it = n >= least_order && double(h.entries) < most_filled * n * n;
-  return h.format == MatrixMarketHeader::Format::Coordinate && (worth_it || o.refine || !o.ordering.empty());
+  return h.format == MatrixMarketHeader::Format::Coordinate &&
+         (worth_it || o.refine || !o.ordering.empty() || o.max_device_bytes > 0);
 }
 
-/// A queue on the device that was asked for; where the choice is free, on a GPU whose memory holds all that is needed
-/// if there is enough to compute.
+inline trifactor::SparseOptions sparse_options(const SolveOptions& o) {
+  return {.max_device_bytes = std::size_t(o.max_device_bytes)};
+}
+
+/// What sparse Cholesky takes on the queue; nothing where there is too little memory for it.
+template <class T>
+std::optional<trifactor::SparseMemory> memory_if_enough(const SolveOptions& o, const trifactor::SparsePlan& plan,
+                                                        trifactor::Queue& queue) {
+  try {
+    return trifactor::SparseCholesky<T>::memory(queue, plan, sparse_options(o));
+  } catch (const trifactor::OutOfMemory&) {
+  } catch (const trifactor::InvalidArgument&) {  // --max-device-bytes is too little
+  }
+  return std::nullopt;
+}
+
+/// A queue on the device that was asked for; where the choice is free, on a GPU if there is enough to compute and its
+/// memory holds all that is needed, or all but the factor.
 template <class T>
 trifactor::Queue sparse_queue(const SolveOptions& o, const trifactor::SparsePlan& plan, double sides) {
   constexpr double worth_moving = 1e10;  // flops: more than a second of a CPU's time
@@ -48,9 +65,8 @@ trifactor::Queue sparse_queue(const SolveOptions& o, const trifactor::SparsePlan
   if (wanted(o) == Device::Auto && plan.flops() >= worth_moving && free_device_memory() > 0) {
     auto queue = trifactor::Queue::cuda();
     const auto values = double(plan.entries()) * sizeof(T);
-    if (double(trifactor::SparseCholesky<T>::memory(queue, plan).total()) + values + sides <=
-        double(free_device_memory()))
-      return queue;
+    const auto memory = memory_if_enough<T>(o, plan, queue);
+    if (memory && double(memory->total()) + values + sides <= double(free_device_memory())) return queue;
   }
   return trifactor::Queue::host();
 }
@@ -120,8 +136,9 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   auto queue = sparse_queue<T>(o, plan, sides);
   auto host = trifactor::Queue::host();
   done.device = queue.is_cuda() ? "cuda" : "host";
-  const auto memory = trifactor::SparseCholesky<T>::memory(queue, plan);
-  require_memory("factoring this matrix", (queue.is_cuda() ? 0 : double(memory.total())) + sides);
+  const auto memory = trifactor::SparseCholesky<T>::memory(queue, plan, sparse_options(o));
+  done.memory = memory;
+  require_memory("factoring this matrix", double(queue.is_cuda() ? memory.host : memory.total()) + sides);
   std::optional<trifactor::SparseCholesky<T>> L;
   std::optional<InQueue<T>> values;
   index_t failed = 0;
@@ -129,7 +146,7 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   if (steps_are_shown()) flops.emplace();
   const auto factor_values = [&] {
     values.emplace(queue, A.value.data(), A.entries());
-    L.emplace(queue, shared);
+    L.emplace(queue, shared, sparse_options(o));
     failed = L->try_factor(values->values());
   };
   done.factored = timed_step("factoring", factor_values, [&] { return flops->done() / plan.front_flops(); });
@@ -153,6 +170,10 @@ std::optional<Objection> solve_sparse(const SolveOptions& o, const MatrixMarketF
   });
   timed_step("estimating the condition", [&] { done.condition.rcond = double(L->rcond()); });
   report.line("device", done.device);
+  const std::string on_host = memory.host > 0 ? readable_bytes(double(memory.host)) : "";
+  report.line("memory",
+              fmt::format("{} of the {}{}", readable_bytes(double(memory.total())), queue.is_cuda() ? "device" : "host",
+                          on_host.empty() ? "" : "; the factor lies in " + on_host + " of the host"));
   timed_step("checking", [&] {
     check_finite(o, std::as_const(done.X).view());
     done.residual = solve_ratio<T>(A, std::as_const(done.X).view(), std::as_const(B).view());

@@ -9,6 +9,7 @@
 #include "printable.hpp"
 #include "random_matrix.hpp"
 #include "scalars.hpp"
+#include "sparse_matrix.hpp"
 #include "step.hpp"
 #include "table.hpp"
 
@@ -46,11 +47,15 @@ std::vector<std::string> lanes_of(const std::vector<Operation>& operations) {
 
 using Intervals = std::vector<std::pair<double, double>>;  // disjoint, in ascending order
 
-/// When a lane had something to do, or, if `others`, one of the others had. Wants the operations in the order of their beginnings.
+/// Tracks that show what operations of other lanes belong to.
+bool is_summary(const std::string& lane) { return lane == "branches" || lane == "levels"; }
+
+/// When a lane had something to do, or, if `others`, one of the others had. Wants the operations in the order of their
+/// beginnings.
 Intervals busy(const std::vector<Operation>& operations, const std::string& lane, bool others = false) {
   Intervals busy;
   for (const Operation& o : operations) {
-    if ((o.lane != lane) != others) continue;
+    if ((o.lane != lane) != others || (others && is_summary(o.lane))) continue;
     if (busy.empty() || o.begin > busy.back().second) busy.emplace_back(o.begin, o.end);
     busy.back().second = std::max(busy.back().second, o.end);
   }
@@ -139,7 +144,7 @@ void summarize(const TraceOptions& o, const std::string& machine, const std::vec
     const Intervals own = busy(operations, lane);
     ordered_json track = {{"lane", lane}, {"busy_seconds", length(own)}};
     overlaps += fmt::format("{}: busy {:.4f} ms", lane, length(own) * 1e3);
-    if (lane != lanes.front()) {
+    if (lane != lanes.front() && !is_summary(lane)) {
       const double beside = length(intersection(own, busy(operations, lane, true)));
       track["overlap_seconds"] = beside;
       overlaps += fmt::format(", of which {:.4f} ms ({:.1f} %) while another lane worked", beside * 1e3,
@@ -191,10 +196,38 @@ std::vector<Operation> record(const TraceOptions& o, Queue& q) {
   return operations;
 }
 
+/// A sparse factorization and a solve with it: on the host level by level too, since its own way has no operations.
+template <Scalar T>
+std::vector<Operation> record_sparse(TraceOptions& o, Queue& q) {
+  const SparseSource source(o.matrix, o.seed);
+  SparseMatrix<double> real;
+  timed_step("reading", [&] { real = source.load<double>(); });
+  const SparseMatrix<T> A = converted<T>(real);
+  o.n = A.n;
+  std::shared_ptr<const trifactor::SparsePlan> plan;
+  timed_step("analysing", [&] { plan = trifactor::analyze(A.pattern(), {.ordering = ordering_named(o.ordering)}); });
+  const std::string tuning = (q.is_cuda() ? "" : "levels=1 ") + o.tuning;
+  trifactor::SparseCholesky<T> L(q, plan, {.max_device_bytes = std::size_t(o.max_device_bytes), .tuning = tuning});
+  const Buffer<T> values(q, std::span<const T>(A.value));
+  Buffer<T> x(q, A.n);
+  const auto run = [&] {
+    const Step step("factoring");
+    x.fill_zero();
+    trifactor::inspect::Recording recording(q);
+    L.factor(values);
+    L.solve(x.view());
+    return recording.finish();
+  };
+  run();  // libraries load their kernels at the first call
+  return run();
+}
+
 }  // namespace
 
 void trace(TraceOptions o) {
   if (o.op == "lu" && !o.uplo.empty()) throw InputError("--uplo is of cholesky: lu factors a general matrix");
+  if (o.op == "sparse" && !o.uplo.empty())
+    throw InputError("--uplo is of cholesky: sparse reads what the matrix stores");
   check_file_use({}, {o.file});
   require_device(o.device);
   if (o.op == "cholesky" && o.uplo.empty()) o.uplo = "lower";
@@ -203,8 +236,9 @@ void trace(TraceOptions o) {
   std::string machine = "unknown";
   for (const auto& device : trifactor::devices())
     if (device.number == q.device()) machine = device.name;
-  const auto operations =
-      with_scalar(o.scalar, [&]<class T>(std::type_identity<T>) { return record<T>(o, q); });
+  const auto operations = with_scalar(o.scalar, [&]<class T>(std::type_identity<T>) {
+    return o.op == "sparse" ? record_sparse<T>(o, q) : record<T>(o, q);
+  });
   write_timeline(o.file, timeline(o, machine, operations));
   summarize(o, machine, operations);
 }

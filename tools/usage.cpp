@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace program {
 namespace {
@@ -118,6 +119,13 @@ std::string listed(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i)
     all += (i == 0 ? "" : i + 1 < words.size() ? ", " : " and ") + words[i];
   return all;
+}
+
+std::string not_a_byte_count(const std::string& text) {
+  double bytes = 0;
+  const auto [past, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error == std::errc() && past == text.data() + text.size() && bytes >= 1 && bytes <= 1e15) return {};
+  return fmt::format("'{}' is not a number of bytes in 1..1e15", text);
 }
 
 std::string usage_message(const CLI::App& app, const CLI::Error& error) {

@@ -1,4 +1,4 @@
-// What is said about words that the program does not know.
+// What is said about words and numbers that the program cannot take.
 #pragma once
 
 #include <string>
@@ -20,6 +20,9 @@ std::string did_you_mean(const std::string& word);
 
 /// "a", "a and b", "a, b and c"
 std::string listed(const std::vector<std::string>& words);
+
+/// What is wrong with a number of bytes such as 2e9, or nothing.
+std::string not_a_byte_count(const std::string& text);
 
 /// A command line that cannot be read, in the user's words, and where its usage is told.
 std::string usage_message(const CLI::App&, const CLI::Error&);

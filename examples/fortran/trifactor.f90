@@ -144,7 +144,7 @@ module trifactor
     real(c_double) :: backward_error = 0
   end type
   type, bind(C) :: trifactor_sparse_memory
-    integer(c_size_t) :: size = 64
+    integer(c_size_t) :: size = 72
     integer(c_size_t) :: factor = 0
     integer(c_size_t) :: updates = 0
     integer(c_size_t) :: lists = 0
@@ -152,12 +152,14 @@ module trifactor
     integer(c_size_t) :: scratch = 0
     integer(c_size_t) :: values = 0
     integer(c_size_t) :: total = 0
+    integer(c_size_t) :: host = 0
   end type
   type, bind(C) :: trifactor_sparse_options
-    integer(c_size_t) :: size = 32
+    integer(c_size_t) :: size = 40
     type(c_ptr) :: tuning = c_null_ptr
     real(c_double) :: pivot_threshold = 0
     integer(c_int) :: no_equilibration = 0
+    integer(c_size_t) :: max_device_bytes = 0
   end type
   type, bind(C) :: trifactor_contender
     type(c_funptr) :: run = c_null_funptr

@@ -124,12 +124,18 @@ typedef struct trifactor_refinement {
 typedef struct trifactor_sparse_memory {
   size_t size;
   size_t factor, updates, lists, vectors, scratch, values, total; /* bytes; LU has factor and vectors only */
+  size_t host; /* page-locked memory of the host, for a factor that does not fit on the device; no part of the total */
 } trifactor_sparse_memory;
 typedef struct trifactor_sparse_options {
   size_t size;
   const char* tuning;     /* Cholesky */
   double pivot_threshold; /* LU: up to 1; 0: 0.1 for plans by AMD, otherwise 1, which is partial pivoting */
   int no_equilibration;   /* LU: rows and columns are not scaled */
+  /* Cholesky on a CUDA queue: bytes of the device that the object may take at most, with its part of the queue's
+   * scratch memory; 0: what is free. Where the factor does not fit, it lies in page-locked memory of the host, and
+   * passes through the device in every factorization and solve. TRIFACTOR_INVALID_ARGUMENT, with the least that works,
+   * when this is too little. */
+  size_t max_device_bytes;
 } trifactor_sparse_options;
 typedef int trifactor_part; /* of a solve with P A P^T = L L^H: all of it, or one of P, L^-1, L^-H, P^T */
 enum {

@@ -194,25 +194,30 @@ struct Refinement {
 };
 
 struct SparseOptions {
+  /// On a CUDA queue: bytes of the device that the object may take at most, with its part of the queue's scratch memory; 0:
+  /// what is free. Where the factor does not fit, it lies in page-locked memory of the host, and passes through the device
+  /// in every factorization and solve. Throws InvalidArgument, with the least that works, when this is too little.
+  std::size_t max_device_bytes = 0;
   /// Overrides fields of the tuning row, such as "leaf=8 team=1000".
   std::string tuning = {};
 };
 
 /// Bytes of the queue's memory that a SparseCholesky takes.
 struct SparseMemory {
-  std::size_t factor = 0;
+  std::size_t factor = 0;   // or the part of it that is there at a time
   std::size_t updates = 0;  // update matrices that are alive at once
   std::size_t lists = 0;    // of the plan, as the numeric phases read them
   std::size_t vectors = 0;  // for one right-hand side; more of them take more
   std::size_t scratch = 0;  // of the queue, which all its calls share
   std::size_t values = 0;   // a copy of those that were factored, for rcond
+  std::size_t host = 0;     // page-locked memory of the host, for a factor that does not fit; no part of the total
   std::size_t total() const { return factor + updates + lists + vectors + scratch + values; }
 };
 
 /// A Cholesky factorization of matrices with the pattern of one plan. All memory is allocated by the constructor; factor
 /// allocates nothing, and solve nothing for one right-hand side. One thread at a time uses an object; many objects may
-/// share a plan. Spans and views are in the queue's memory, vectors in the host's. On a CUDA queue, solve is enqueued; all
-/// other calls are complete on return.
+/// share a plan. Spans and views are in the queue's memory, vectors in the host's. On a CUDA queue, solve and factor_async are
+/// enqueued; all other calls are complete on return.
 template <Scalar T>
 class TRIFACTOR_API SparseCholesky {
   static_assert(BuiltScalar<T>, "this build of the library does not hold the scalar: see TRIFACTOR_SCALARS");
@@ -231,7 +236,12 @@ class TRIFACTOR_API SparseCholesky {
   void factor(std::span<const T> values, real_t<T> shift = 0);
   /// The same without the exception: returns info().
   index_t try_factor(std::span<const T> values, real_t<T> shift = 0);
-  /// Of the last factorization: 0, or the column that failed, counted from 1; -1 when there was none yet.
+  /// The same enqueued, for graphs and for streams side by side. info, in the queue's memory, becomes what info() would say,
+  /// and solves leave B as it is where that is not 0; other calls wait for it, and throw. The values are read when the queue
+  /// gets there.
+  void factor_async(std::span<const T> values, int* info, real_t<T> shift = 0);
+  /// Of the last factorization: 0, or the column that failed, counted from 1; -1 when there was none yet, or nothing waited
+  /// for it since factor_async.
   index_t info() const noexcept;
 
   /// B := A^-1 B, or one part of it. Throws InvalidArgument unless the last factorization succeeded.

@@ -104,11 +104,12 @@ Dtype dtype_named(const std::string& name) {
 class CholeskyObject : public Solver {
  public:
   CholeskyObject(const PlanObject& plan, const std::string& dtype, int device, std::optional<std::uintptr_t> stream,
-                 nb::handle owner, const std::string& tuning)
+                 nb::handle owner, std::size_t max_device_bytes, const std::string& tuning)
       : Solver(dtype_named(dtype), plan.plan->n(), shared_queue(device, stream, owner)), plan_(plan.plan) {
     with_scalar(dtype_, [&]<class T>(T) {
       locked([&] {
-        factor_ = std::make_shared<SparseCholesky<T>>(queue_->queue, plan_, SparseOptions{tuning});
+        const SparseOptions options{.max_device_bytes = max_device_bytes, .tuning = tuning};
+        factor_ = std::make_shared<SparseCholesky<T>>(queue_->queue, plan_, options);
         return 0;
       });
     });
@@ -190,7 +191,7 @@ class CholeskyObject : public Solver {
     const SparseMemory m = with_scalar(dtype_, [&]<class T>(T) { return locked([&] { return as<T>().memory(); }); });
     nb::dict d;
     d["factor"] = m.factor, d["updates"] = m.updates, d["lists"] = m.lists, d["vectors"] = m.vectors;
-    d["scratch"] = m.scratch, d["values"] = m.values, d["total"] = m.total();
+    d["scratch"] = m.scratch, d["values"] = m.values, d["total"] = m.total(), d["host"] = m.host;
     return d;
   }
 
@@ -277,12 +278,12 @@ class LuObject : public Solver {
 void bind_sparse(nb::module_& m) {
   bind_plans(m);
   nb::class_<CholeskyObject>(m, "SparseCholesky", "The numeric factor behind trifactor.sparse.Factor.")
-      .def(nb::init<const PlanObject&, const std::string&, int, std::optional<std::uintptr_t>, nb::handle,
+      .def(nb::init<const PlanObject&, const std::string&, int, std::optional<std::uintptr_t>, nb::handle, std::size_t,
                     const std::string&>(),
            nb::arg("plan"), nb::arg("dtype"), nb::arg("device"), nb::arg("stream").none(), nb::arg("owner").none(),
-           nb::arg("tuning"),
+           nb::arg("max_device_bytes"), nb::arg("tuning"),
            nb::sig("def __init__(self, plan: SparsePlan, dtype: str, device: int, stream: int | None, owner: "
-                   "typing.Any, tuning: str) -> None"))
+                   "typing.Any, max_device_bytes: int, tuning: str) -> None"))
       .def("factor", &CholeskyObject::factor, nb::arg("values"), nb::arg("shift"),
            nb::sig("def factor(self, values: typing.Any, shift: float) -> None"))
       .def("solve", &CholeskyObject::solve, nb::arg("b"), nb::arg("part"),

@@ -1,4 +1,6 @@
-"""Sparse Cholesky and LU of SciPy's matrices on the host."""
+"""Sparse Cholesky and LU of SciPy's matrices, on the host but where a test is marked cuda."""
+
+import re
 
 import numpy as np
 import pytest
@@ -170,6 +172,40 @@ def test_a_failed_factor_can_be_used_again(rng):
         F(b)
     F.cholesky_inplace(A)
     assert np.allclose(A @ F(b), b)
+
+
+@dtypes
+@pytest.mark.parametrize("how", [{"tuning": "levels=1"},   # with which the cap counts on the host too
+                                 pytest.param({"device": "cuda"}, marks=pytest.mark.cuda)])
+def test_the_least_device_memory_works(rng, dtype, how):
+    k = 120 if "device" in how else 40   # what must be on a device is small beside the factor
+    A, b = grid(k, dtype), rng.standard_normal((k * k, 3)).astype(dtype)
+    everything = trifactor.sparse.cholesky(A, **how).memory
+    assert everything["host"] == 0
+    with pytest.raises(ValueError, match=r"max_device_bytes = 1 must be at least \d+$") as e:
+        trifactor.sparse.cholesky(A, max_device_bytes=1, **how)
+    least = int(re.search(r"\d+$", str(e.value))[0])
+    assert least < everything["total"]
+    F = trifactor.sparse.analyze(A, max_device_bytes=least, **how)
+    F.cholesky_inplace(2 * A)
+    for G, scale in [(F, 2), (F.cholesky(A), 1), (trifactor.sparse.cholesky(A, max_device_bytes=np.int64(least), **how), 1)]:
+        assert G.memory["total"] <= least and G.memory["host"] >= everything["factor"]
+        assert close(scale * (A @ G(b)), b, dtype)
+    enough = trifactor.sparse.cholesky(A, max_device_bytes=everything["total"], **how)
+    assert enough.memory == everything
+
+
+def test_max_device_bytes_does_not_count_on_the_host():
+    A = grid(10)
+    assert trifactor.sparse.cholesky(A, max_device_bytes=1).memory == trifactor.sparse.cholesky(A).memory
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, 2e9, True, "1e9", 2 ** 63, np.float64(8), [1]])
+def test_max_device_bytes_is_a_whole_number(wrong):
+    words = re.escape(f"max_device_bytes = {wrong!r} must be a whole number from 1 to 2**63 - 1, or None")
+    for call in (trifactor.sparse.cholesky, trifactor.sparse.analyze):
+        with pytest.raises(ValueError, match=words):
+            call(sp.identity(3, format="csc"), max_device_bytes=wrong)
 
 
 @pytest.mark.parametrize("call, error, words", [

@@ -18,33 +18,9 @@ from . import _core
 from ._patterns import Pattern, compressed, is_cupy
 from ._results import RefinedSolution, SlogdetResult
 from ._sparse_lu import LuFactor, analyze_lu, lu
+from ._sparse_options import byte_count, device_number, ordering_named
 
 __all__ = ["Factor", "LuFactor", "RefinedSolution", "analyze", "analyze_lu", "cholesky", "lu"]
-
-_ORDERINGS = {"default": "auto", "best": "auto", "auto": "auto", "amd": "amd", "colamd": "amd", "metis": "metis",
-              "nesdis": "metis", "natural": "natural"}
-
-
-def _ordering(method):
-    if not isinstance(method, str):
-        return "given", np.asarray(method)
-    if method not in _ORDERINGS:
-        known = ", ".join(map(repr, _ORDERINGS))
-        raise ValueError(f"ordering_method = {method!r} must be one of {known}, or a permutation")
-    return _ORDERINGS[method], None
-
-
-def _device(device, A):
-    """The number of a CUDA device, or -1."""
-    if device is None:
-        return A.data.device.id if is_cupy(A) else -1
-    name, _, number = str(device).partition(":")
-    if name in ("cpu", "host") and not number:
-        return -1
-    if name == "cuda" and (number.isdigit() or not number):
-        return int(number or 0)
-    raise ValueError(f"device = {device!r} must be 'cpu', 'cuda', 'cuda:1' or None")
-
 
 class Factor:
     """P A P^T = L L^H of a sparse matrix, made by trifactor.sparse.cholesky, or its plan alone, made by analyze.
@@ -54,8 +30,9 @@ class Factor:
     array([1., 1.])
     """
 
-    def __init__(self, plan, pattern, dtype, device, tuning):
-        self._plan, self._pattern, self._device, self._tuning = plan, pattern, device, tuning
+    def __init__(self, plan, pattern, dtype, device, options):
+        self._plan, self._pattern, self._device = plan, pattern, device
+        self._options = options   # max_device_bytes, tuning
         self._dtype, self._numeric = dtype, None
 
     # The factorization.
@@ -73,7 +50,8 @@ class Factor:
         values = self._pattern.values(A)
         if self._numeric is None or str(values.dtype) != self._dtype:
             self._dtype = str(values.dtype)
-            self._numeric = _core.SparseCholesky(self._plan, self._dtype, self._device, *self._stream(A), self._tuning)
+            self._numeric = None   # its memory is given back first
+            self._numeric = _core.SparseCholesky(self._plan, self._dtype, self._device, *self._stream(A), *self._options)
         self._numeric.factor(self._here(values), float(beta))
 
     def cholesky(self, A: Any, beta: float = 0.0) -> "Factor":
@@ -84,7 +62,7 @@ class Factor:
         >>> round(F.logdet(), 6) == round(float(np.log(36)), 6)
         True
         """
-        factor = Factor(self._plan, self._pattern, self._dtype, self._device, self._tuning)
+        factor = Factor(self._plan, self._pattern, self._dtype, self._device, self._options)
         factor.cholesky_inplace(A, beta)
         return factor
 
@@ -340,20 +318,28 @@ class Factor:
     def memory(self) -> "dict[str, int]":
         """Bytes that the factor holds, by what they are for.
 
-        >>> trifactor.sparse.cholesky(sp.identity(5, format="csc")).memory["total"] > 0
-        True
+        'host' is page-locked memory of the host, for a factor that does not fit on the device; no part of 'total'.
+
+        >>> memory = trifactor.sparse.cholesky(sp.identity(5, format="csc")).memory
+        >>> memory["total"] > 0, memory["host"]
+        (True, 0)
         """
         return self._factored.memory()
 
 
 def analyze(A: Any, mode: str = "auto", ordering_method: Any = "default", use_long: Any = None, *, lower: bool = True,
-            device: Optional[str] = None, expected_factorizations: int = 1, tuning: str = "") -> Factor:
+            device: Optional[str] = None, expected_factorizations: int = 1, max_device_bytes: Optional[int] = None,
+            tuning: str = "") -> Factor:
     """Plans the factorization of all matrices with the entries of A; nothing is factored yet.
 
     A is CSC, CSR or COO of SciPy or CuPy, stored in full or as one triangle; the lower one is read, or the upper one
     where lower is False. ordering_method: 'default', 'amd', 'metis', 'natural', or a permutation. device: 'cpu',
     'cuda', 'cuda:1', or None for where A is. expected_factorizations: the more, the longer an ordering may take. mode
     and use_long are scikit-sparse's and change nothing.
+
+    max_device_bytes: what the factor may take of a CUDA device, beside copies of A's values and of b; None: what is
+    free. A factor that does not fit lies in page-locked memory of the host, and passes through the device in every
+    factorization and solve. Too little is a ValueError that names the least, when the factor is made.
 
     >>> A = sp.diags([-1., 2., -1.], [-1, 0, 1], shape=(4, 4), format="csc")
     >>> F = trifactor.sparse.analyze(A)
@@ -364,17 +350,18 @@ def analyze(A: Any, mode: str = "auto", ordering_method: Any = "default", use_lo
     if mode not in ("auto", "simplicial", "supernodal"):
         raise ValueError(f"mode = {mode!r} must be 'auto', 'simplicial' or 'supernodal'")
     A = compressed(A)
-    number = _device(device, A)
+    number = device_number(device, A)
+    options = byte_count("max_device_bytes", max_device_bytes), tuning
     pattern = Pattern(A, "full" if lower else "upper")
-    ordering, permutation = _ordering(ordering_method)
+    ordering, permutation = ordering_named(ordering_method)
     plan = _core.analyze(pattern.indptr, pattern.indices, A.shape[0], A.format == "csr", "full" if lower else "upper",
                          ordering, permutation, expected_factorizations, tuning)
-    return Factor(plan, pattern, str(A.dtype), number, tuning)
+    return Factor(plan, pattern, str(A.dtype), number, options)
 
 
 def cholesky(A: Any, beta: float = 0.0, mode: str = "auto", ordering_method: Any = "default", use_long: Any = None, *,
              lower: bool = True, device: Optional[str] = None, expected_factorizations: int = 1,
-             tuning: str = "") -> Factor:
+             max_device_bytes: Optional[int] = None, tuning: str = "") -> Factor:
     """Factors A + beta I, symmetric or hermitian and positive definite. The arguments are those of analyze.
 
     >>> A = sp.csc_matrix([[4., 2., 0.], [2., 5., 1.], [0., 1., 6.]])
@@ -390,6 +377,6 @@ def cholesky(A: Any, beta: float = 0.0, mode: str = "auto", ordering_method: Any
     trifactor.NotPositiveDefinite: A is not positive definite: the pivot of column 1 counted from 0 is not positive
     """
     factor = analyze(A, mode, ordering_method, use_long, lower=lower, device=device,
-                     expected_factorizations=expected_factorizations, tuning=tuning)
+                     expected_factorizations=expected_factorizations, max_device_bytes=max_device_bytes, tuning=tuning)
     factor.cholesky_inplace(A, beta)
     return factor

@@ -17,8 +17,9 @@ template <class T>
 std::unique_ptr<SparseNumeric<T>> make_numeric(const Queue& q, const Plan& plan, const SparseOptions& options) {
   const auto tuning =
       tuning::find<core::SparseTuning>(q.state()->machine(), core::scalar_name(T{}), plan.n, 1, options.tuning);
-  return q.is_cuda() || tuning.levels != 0 ? sparse_by_level<T>(q.state(), plan, tuning)
-                                           : sparse_by_branches<T>(q.state(), plan, tuning);
+  return q.is_cuda() || tuning.levels != 0
+             ? sparse_by_level<T>(q.state(), plan, tuning, {options.max_device_bytes, plan.target.size() * sizeof(T)})
+             : sparse_by_branches<T>(q.state(), plan, tuning);
 }
 
 std::shared_ptr<const SparsePlan> checked_plan(std::shared_ptr<const SparsePlan> plan) {
@@ -73,8 +74,20 @@ const inner_t<T>* checked(const char* call, const State& state, std::span<const 
   return reinterpret_cast<const inner_t<T>*>(values.data());
 }
 
+constexpr index_t under_way = -2;  // in place of info
+
+/// Enqueues a factorization of `bytes` bytes of values.
+template <class State, class T>
+void start(State& state, const T* values, std::size_t bytes, core::Real<T> shift, int* info) {
+  state.info = -1, state.shift = shift;
+  enqueue_copy(*state.queue, values, state.values.data(), bytes);
+  state.numeric->factor(state.values.data(), shift, info);
+  state.info = under_way;
+}
+
 template <class State>
-void check_factored(const char* call, const State& state) {
+void check_factored(const char* call, State& state) {
+  if (state.info == under_way) state.info = state.numeric->failed();
   if (state.info < 0) fail(call, "nothing has been factored yet");
   if (state.info > 0)
     fail(call, "the last factorization failed at column " + std::to_string(state.info) + " of the matrix");
@@ -102,10 +115,15 @@ template <Scalar T>
 index_t SparseCholesky<T>::try_factor(std::span<const T> values, real_t<T> shift) try {
   State& state = *state_;
   const auto* inner = checked("SparseCholesky::factor", state, values);
-  state.info = -1, state.shift = shift;
-  enqueue_copy(*state.queue, inner, state.values.data(), values.size_bytes());
-  const index_t failed = state.numeric->factor(state.values.data(), shift);
-  return state.info = failed < 0 ? 0 : state.plan.permutation[failed] + 1;
+  start(state, inner, values.size_bytes(), shift, nullptr);
+  return state.info = state.numeric->failed();
+} TRIFACTOR_CATCH_BAD_ALLOC
+
+template <Scalar T>
+void SparseCholesky<T>::factor_async(std::span<const T> values, int* info, real_t<T> shift) try {
+  constexpr const char* call = "SparseCholesky::factor_async";
+  if (!info) fail(call, "info must not be null");
+  start(*state_, checked(call, *state_, values), values.size_bytes(), shift, info);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -117,13 +135,13 @@ void SparseCholesky<T>::factor(std::span<const T> values, real_t<T> shift) try {
 
 template <Scalar T>
 index_t SparseCholesky<T>::info() const noexcept {
-  return state_->info;
+  return std::max<index_t>(-1, state_->info);
 }
 
 template <Scalar T>
 void SparseCholesky<T>::solve(MatrixView<T> B, SparsePart part) const try {
   const auto b = checked("SparseCholesky::solve", *state_, B);
-  check_factored("SparseCholesky::solve", *state_);
+  if (state_->info != under_way) check_factored("SparseCholesky::solve", *state_);
   state_->numeric->solve(b, part);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
@@ -132,6 +150,7 @@ std::vector<T> SparseCholesky<T>::solve(const std::vector<T>& b) const try {
   const index_t n = index_t(b.size());
   if (n != state_->plan.n)
     fail("SparseCholesky::solve", "b.size()", n, "equal the order of A, " + std::to_string(state_->plan.n));
+  check_factored("SparseCholesky::solve", *state_);
   Buffer<T> x(state_->queue, n);
   std::vector<T> result(b.size());
   copy(*state_->queue, b.data(), x.data(), b.size() * sizeof(T));

@@ -41,13 +41,17 @@ class ByBranches final : public SparseNumeric<T> {
     places_ = Buffer<int>(queue_, host::solve_places(schedule_, plan_.n));
   }
 
-  index_t factor(const T* values, Real<T> shift) override {
+  void factor(const T* values, Real<T> shift, int* info) override {
     core::set_path("branches");
     const auto callers = blas_callers();
-    return host::sparse_factor(data(), values, shift, updates_.data(), progress_);
+    const index_t column = host::sparse_factor(data(), values, shift, updates_.data(), progress_);
+    failed_ = column < 0 ? 0 : plan_.permutation[column] + 1;
+    if (info) *info = int(failed_);
   }
+  index_t failed() override { return failed_; }
 
   void solve(MatrixView<T> B, SparsePart part) override {
+    if (failed_ != 0) return;
     const bool all = part == SparsePart::All;
     for (index_t done = 0; done < B.cols; done += tuning_.at_once) {
       const auto some = B.block(0, done, plan_.n, std::min(tuning_.at_once, B.cols - done));
@@ -136,6 +140,7 @@ class ByBranches final : public SparseNumeric<T> {
   host::Progress progress_;
   std::vector<std::atomic<unsigned char>> done_;  // of nodes, in a solve
   Buffer<int> places_;
+  index_t failed_ = 0;
   Buffer<T> factor_, updates_, vectors_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace trifactor::api {
 
-/// The memory and the numeric phases of one SparseCholesky. Pointers are in the queue's memory; all calls but factor,
+/// The memory and the numeric phases of one SparseCholesky. Pointers are in the queue's memory; all calls but failed,
 /// diagonal and copy_factor are enqueued.
 template <class T>
 class SparseNumeric {
@@ -21,8 +21,12 @@ class SparseNumeric {
   virtual SparseMemory memory() const = 0;
   virtual void allocate() = 0;
 
-  /// Returns the first column, as the plan numbers them, whose pivot is not positive and finite; -1 if there is none.
-  virtual index_t factor(const T* values, core::Real<T> shift) = 0;
+  /// *info, unless that is null, becomes what failed() will return.
+  virtual void factor(const T* values, core::Real<T> shift, int* info) = 0;
+  /// Of the last factorization: the first column of A, counted from 1, whose pivot is not positive and finite; 0 if there
+  /// is none.
+  virtual index_t failed() = 0;
+  /// Leaves B as it is if the factorization failed.
   virtual void solve(MatrixView<T> B, SparsePart) = 0;
 
   /// One right-hand side, with `values` and a shift of their own: x, and how good it is.
@@ -41,10 +45,14 @@ class SparseNumeric {
 template <class T>
 std::unique_ptr<SparseNumeric<T>> sparse_by_branches(std::shared_ptr<detail::QueueState>, const sparse::Plan&,
                                                      const core::SparseTuning&);
-/// Level by level, with the operations of the queue's engine.
+/// Level by level, with the operations of the queue's engine, in at most so many bytes of its memory, 0: what is free. Of
+/// those, `values` are the caller's.
+struct MemoryLimit {
+  std::size_t bytes, values;
+};
 template <class T>
 std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueState>, const sparse::Plan&,
-                                                  const core::SparseTuning&);
+                                                  const core::SparseTuning&, MemoryLimit);
 
 /// Iterative refinement: step() solves with the residual, adds that to x and returns the error of the new x; keep()
 /// keeps x as the best so far.

@@ -16,7 +16,12 @@ namespace trifactor::c {
 namespace {
 
 trifactor_sparse_memory memory_report(const SparseMemory& m) {
-  return {0, m.factor, m.updates, m.lists, m.vectors, m.scratch, m.values, m.total()};
+  return {0, m.factor, m.updates, m.lists, m.vectors, m.scratch, m.values, m.total(), m.host};
+}
+
+SparseOptions sparse_options(const char* call, const trifactor_sparse_options* given) {
+  const auto o = options_of(call, given);
+  return {.max_device_bytes = o.max_device_bytes, .tuning = string_of(o.tuning)};
 }
 
 SparseLuOptions sparse_lu_options(const char* call, const trifactor_sparse_options* given) {
@@ -47,7 +52,7 @@ trifactor_status trifactor_sparse_cholesky_create(trifactor_queue* queue, const 
     need(call, "the place for the factor", factor) = nullptr;
     auto& q = need(call, "queue", queue).queue;
     const auto& shared = need(call, "plan", plan).plan;
-    const trifactor::SparseOptions options{.tuning = string_of(options_of(call, given).tuning)};
+    const auto options = sparse_options(call, given);
     with_scalar(call, scalar, [&]<class T>() {
       *factor =
           new trifactor_sparse_cholesky{{scalar, std::make_shared<trifactor::SparseCholesky<T>>(q, shared, options)}};
@@ -63,7 +68,7 @@ trifactor_status trifactor_sparse_cholesky_memory_needed(trifactor_queue* queue,
     const char* call = "trifactor_sparse_cholesky_memory_needed";
     auto& q = need(call, "queue", queue).queue;
     const auto& shared = need(call, "plan", plan).plan;
-    const trifactor::SparseOptions options{.tuning = string_of(options_of(call, given).tuning)};
+    const auto options = sparse_options(call, given);
     with_scalar(call, scalar, [&]<class T>() {
       report(call, "the report", memory, memory_report(trifactor::SparseCholesky<T>::memory(q, *shared, options)));
     });
@@ -164,7 +169,7 @@ trifactor_status trifactor_sparse_lu_memory(const trifactor_sparse_lu* factor, t
     const char* call = "trifactor_sparse_lu_memory";
     with_factor(call, factor, [&]<class T>(auto& f) {
       const trifactor::SparseLuMemory m = f.memory();
-      report(call, "the report", memory, trifactor_sparse_memory{0, m.factor, 0, 0, m.vectors, 0, 0, m.total()});
+      report(call, "the report", memory, trifactor_sparse_memory{0, m.factor, 0, 0, m.vectors, 0, 0, m.total(), 0});
     });
   });
 }

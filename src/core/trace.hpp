@@ -55,4 +55,14 @@ class Traced {
   std::size_t span_ = 0;
 };
 
+/// A track for what consists of many operations of an engine, such as a level of a tree.
+template <class E>
+struct Track {
+  E& engine;
+  const char* name;
+  Trace* trace() const { return engine.trace(); }
+  const char* lane() const { return name; }
+  Moment moment() const noexcept { return engine.moment(); }
+};
+
 }  // namespace trifactor::core

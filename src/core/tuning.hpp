@@ -75,7 +75,8 @@ struct SparseTuning {
   index_t levels = 0;         // 1: level by level over the engine's operations, also on the host; CUDA queues have no other way
   index_t alone = 256;        // by level: a front with more columns is no part of a batch,
   index_t alone_below = 1024; // nor one with more rows below them
-  index_t alike = 2;          // by level: fronts of one batch differ by up to this factor in rows below their columns
+  index_t alike = 2;          // by level: fronts of one batch differ by up to this factor in rows below their columns,
+  index_t few = 256;          // unless they are so few that the device is not filled: then all of a level are one batch
   index_t at_once = 32;       // right-hand sides that are solved together: enough for BLAS, and scratch memory stays small
   index_t leaf = 32;          // host: columns that the own routines factor
   index_t strip = 128;        // host: rows that they take at once, so that these stay in cache

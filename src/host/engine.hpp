@@ -4,6 +4,7 @@
 #include <core/engine.hpp>
 #include <core/fronts.hpp>
 #include <core/trace.hpp>
+#include <host/copy_lane.hpp>
 
 #include <string>
 
@@ -18,6 +19,8 @@ inline constexpr int max_threads = 512;
 /// each operation does.
 class HostEngine {
  public:
+  using CopyLane = host::CopyLane;
+
   /// threads = 0: as many as OpenMP offers, up to the most.
   explicit HostEngine(int threads);
   HostEngine(const HostEngine&) = delete;
@@ -148,6 +151,7 @@ class HostEngine {
   void take_rows(const Fronts&, Items<const T> B, bool permute, T* Z);
   template <class T>
   void give_rows(const Fronts&, const T* Z, bool permute, Items<T> B);
+  void first_failure(const Fronts&, const int* info, int* first, int* copy);
   template <class T>
   void diagonal(const Fronts&, const T* factor, T* out);
   template <class T>

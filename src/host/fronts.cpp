@@ -44,6 +44,15 @@ void HostEngine::give_rows(const Fronts& f, const T* Z, bool permute, Items<T> B
   });
 }
 
+void HostEngine::first_failure(const Fronts& f, const int* info, int* first, int* copy) {
+  if (arena_.planning()) return;
+  index_t column = f.n;
+  for (index_t t = 0; t < f.count; ++t)
+    if (info[t] != 0) column = min(column, index_t(f.first[t] + info[t] - 1));
+  *first = column == f.n ? 0 : f.permutation[column] + 1;
+  if (copy) *copy = *first;
+}
+
 template <class T>
 void HostEngine::diagonal(const Fronts& f, const T* factor, T* out) {
   if (arena_.planning()) return;

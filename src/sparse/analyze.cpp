@@ -68,8 +68,9 @@ bool dissection_may_pay(const CompressedGraph& points, const Tree& amd, double f
   const double largest = double(*std::max_element(amd.count.begin(), amd.count.end())) / unknowns;
 
   const double speed = speed_of(threads, tuning);
-  const double dissection = (double(tuning.metis_node_ns) * count + double(tuning.metis_entry_ns) * links) *
-                                std::log2(count + 1) / speed + double(tuning.tree_ns) * links;
+  const double dissection =
+      (double(tuning.metis_node_ns) * count + double(tuning.metis_entry_ns) * links) * std::log2(count + 1) / speed +
+      double(tuning.tree_ns) * links;
   const double factor =
       (amd.flops / double(tuning.flops_per_ns) + double(tuning.nonzero_ns) * double(amd.nonzeros)) / speed;
   return dissection < factorizations * possible_gain(count, largest, tuning) * factor;
@@ -132,8 +133,8 @@ Analysis analyze(const Pattern<I>& pattern, const AnalyzeOptions& options, const
     if (!kept) return points_of(pattern, options.duplicates, threads);
     check_shape(pattern);
     const Graph no_links{std::vector<index_t>(pattern.rows + 1, 0), {}};
-    const std::vector<node_t> order = options.ordering == Ordering::Given ? given_order(no_links, options.permutation)
-                                                                          : natural_order(no_links);
+    const std::vector<node_t> order =
+        options.ordering == Ordering::Given ? given_order(no_links, options.permutation) : natural_order(no_links);
     return points_of(pattern, options.duplicates, threads, &order);
   });
   const Tree tree = options.ordering == Ordering::Auto

@@ -27,7 +27,7 @@ struct Part {
 
 /// The numbers that nodes of each part of a bisection get there.
 struct Places {
-  Array<node_t> place;     // of each node
+  Array<node_t> place;  // of each node
   node_t count[3] = {0, 0, 0};
 
   explicit Places(const Bisection& b, index_t nodes) : place(nodes) {
@@ -94,9 +94,8 @@ struct Halves {
 class Dissection {
  public:
   Dissection(const Graph& graph, const node_t* weight) : graph_(graph), weight_(weight), local_(graph.nodes()) {
-    for_ranges(graph.nodes(), 4 * node_grain, [&](index_t, index_t begin, index_t end) {
-      std::fill(local_.data() + begin, local_.data() + end, -1);
-    });
+    for_ranges(graph.nodes(), 4 * node_grain,
+               [&](index_t, index_t begin, index_t end) { std::fill(local_.data() + begin, local_.data() + end, -1); });
   }
 
   void start(std::unique_ptr<Part> part) noexcept {
@@ -175,8 +174,8 @@ class Dissection {
       LeafOrder().run(graph_, weight_, part.order, g.nodes, local_.data());
       return;
     }
-    const std::vector<node_t> order = amd_order({{g.start.data(), g.start.data() + g.nodes + 1},
-                                                 {g.neighbours.data(), g.neighbours.data() + g.entries()}});
+    const std::vector<node_t> order = amd_order(
+        {{g.start.data(), g.start.data() + g.nodes + 1}, {g.neighbours.data(), g.neighbours.data() + g.entries()}});
     for (node_t j = 0; j < g.nodes; ++j) part.order[j] = part.node[order[j]];
   }
 

@@ -46,8 +46,8 @@ Forest supernodes(const Tree& tree) {
   Forest f;
   f.front_of.resize(n);
   for (node_t j = 0; j < n; ++j) {
-    const bool grows = j > 0 && tree.parent[j - 1] == j && children[j] == 1 &&
-                       tree.count[j - 1] == tree.count[j] + tree.weight[j - 1];
+    const bool grows =
+        j > 0 && tree.parent[j - 1] == j && children[j] == 1 && tree.count[j - 1] == tree.count[j] + tree.weight[j - 1];
     if (!grows) {
       f.columns.push_back(0);
       f.below.push_back(0);
@@ -212,7 +212,11 @@ struct Subtrees {
 class RowFiller {
  public:
   RowFiller(const Tree& tree, const std::vector<Position>& at, Plan& plan)
-      : tree_(tree), at_(at), plan_(plan), seen_(plan.fronts(), -1), cursor_(plan.fronts()),
+      : tree_(tree),
+        at_(at),
+        plan_(plan),
+        seen_(plan.fronts(), -1),
+        cursor_(plan.fronts()),
         by_column_(tree.parent.size()) {
     plan.rows.resize(plan.row_start.back());
     std::vector<node_t> next(plan.fronts() + 1, 0);
@@ -231,9 +235,7 @@ class RowFiller {
     for (index_t s = 0; s < plan_.fronts(); ++s) {
       if (trees.from[s] != node_t(s)) continue;
       own_rows(s);
-      for_points(s, [&](node_t i) {
-        for_lower(i, [&](node_t k) { walk(i, trees.from[at_[k].front], s); });
-      });
+      for_points(s, [&](node_t i) { for_lower(i, [&](node_t k) { walk(i, trees.from[at_[k].front], s); }); });
     }
   }
 
@@ -281,8 +283,8 @@ class RowFiller {
   const Tree& tree_;
   const std::vector<Position>& at_;  // of each point of the tree
   Plan& plan_;
-  std::vector<node_t> seen_;         // the last row that was put into a front
-  std::vector<index_t> cursor_;      // where the next row of a front goes
+  std::vector<node_t> seen_;                     // the last row that was put into a front
+  std::vector<index_t> cursor_;                  // where the next row of a front goes
   std::vector<node_t> by_column_, first_point_;  // points in the order of their columns; the first one of each front
 };
 

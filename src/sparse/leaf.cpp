@@ -101,8 +101,8 @@ void LeafOrder::run(const Graph& graph, const node_t* weight, node_t* nodes, nod
   degree_.resize(count), left_.resize(count), order_.clear();
   for (node_t i = 0; i < count; ++i) left_[i] = i, degree_[i] = weighted_degree(i);
   while (!left_.empty()) {
-    const auto least = std::min_element(left_.begin(), left_.end(),
-                                        [&](node_t a, node_t b) { return degree_[a] < degree_[b]; });
+    const auto least =
+        std::min_element(left_.begin(), left_.end(), [&](node_t a, node_t b) { return degree_[a] < degree_[b]; });
     const node_t pivot = *least;
     *least = left_.back();
     left_.pop_back();

@@ -23,47 +23,39 @@ int bin(index_t size, index_t unit, index_t factor) {
   return b;
 }
 
-/// Fronts by level, each as late as its parent allows: the parent is always in the next level, so an update matrix
-/// waits for no more than that.
-std::vector<std::vector<index_t>> fronts_by_level(const Plan& plan) {
-  std::vector<index_t> depth(plan.fronts(), 0);
-  index_t levels = 0;
-  for (index_t s = plan.fronts() - 1; s >= 0; --s) {
-    if (plan.parent[s] >= 0) depth[s] = depth[plan.parent[s]] + 1;
-    levels = std::max(levels, depth[s] + 1);
-  }
-  std::vector<std::vector<index_t>> fronts(levels);
-  for (index_t s = 0; s < plan.fronts(); ++s) fronts[levels - 1 - depth[s]].push_back(s);
-  return fronts;
-}
-
 /// Sorts the fronts of each level by size and cuts them into groups.
-void group_fronts(const Plan& plan, const core::SparseTuning& tuning, core::FrontLimits small, Levels& levels) {
+void group_fronts(const Plan& plan, const Branch& branch, const core::SparseTuning& tuning, core::FrontLimits small,
+                  Levels& levels) {
   struct Size {
     bool alone, batched;
     int columns, below;  // bins
     auto operator<=>(const Size&) const = default;
   };
   constexpr index_t unit = 16;  // smaller fronts are alike
-  // A starting value: H200, double, with and without it, shell2d:150 8.76 and 8.61 ms, shell2d:300 28.5 and 28.8.
-  constexpr std::ptrdiff_t few = 600;
-  bool few_small = false;
   const auto is_small = [&](index_t s) {
     return plan.row_count(s) <= small.rows && plan.col_count(s) <= small.columns;
   };
+  bool are_few = false;  // batched fronts of the level
   const auto size_of = [&](index_t s) -> Size {
-    if (few_small && is_small(s)) return {};
+    if (is_small(s)) return {};
     const index_t w = plan.col_count(s), below = plan.row_count(s) - w;
-    return {w > tuning.alone || below > tuning.alone_below, true, bin(w, unit, 2), bin(below, unit, tuning.alike)};
+    const bool alone = w > tuning.alone || below > tuning.alone_below;
+    if (!alone && are_few) return {false, true, 0, 0};
+    return {alone, true, bin(w, unit, 2), bin(below, unit, tuning.alike)};
   };
-  for (std::vector<index_t>& fronts : fronts_by_level(plan)) {
-    few_small = std::count_if(fronts.begin(), fronts.end(), is_small) <= few;
+  const index_t first_level = index_t(levels.levels.size());
+  for (std::vector<index_t>& fronts : levels_of_branch(plan, branch)) {
+    are_few = false;
+    are_few = std::count_if(fronts.begin(), fronts.end(), [&](index_t s) {
+                const Size size = size_of(s);
+                return size.batched && !size.alone;
+              }) <= tuning.few;
     std::stable_sort(fronts.begin(), fronts.end(), [&](index_t a, index_t b) { return size_of(a) < size_of(b); });
     Level level{index_t(levels.groups.size()), 0, 0};
     level.alone = level.begin;
     for (auto first = fronts.begin(); first != fronts.end();) {
       const Size size = size_of(*first);
-      Group group{index_t(levels.front.size()), 0, 0, 0, 0, !size.batched};
+      Group group{index_t(levels.front.size()), 0, 0, 0, 0, !size.batched, size.alone};
       do {
         group.columns = std::max(group.columns, plan.col_count(*first));
         group.rows = std::max(group.rows, plan.row_count(*first));
@@ -77,30 +69,8 @@ void group_fronts(const Plan& plan, const core::SparseTuning& tuning, core::Fron
     level.end = index_t(levels.groups.size());
     levels.levels.push_back(level);
   }
-}
-
-/// The update matrices of every other level lie at the left end of the array, those of the levels between at its right
-/// end: one level reads what the other end holds.
-void place_updates(Levels& levels) {
-  const auto size = [&](index_t t) { return index_t(levels.below[t]) * levels.below[t]; };
-  const auto for_fronts = [&](const Level& level, auto f) {
-    for (index_t t = levels.groups[level.begin].begin; t < levels.groups[level.end - 1].end; ++t) f(t);
-  };
-  index_t used = 0, before = 0;
-  for (const Level& level : levels.levels) {
-    before = std::exchange(used, 0);
-    for_fronts(level, [&](index_t t) { used += size(t); });
-    levels.update_entries = std::max(levels.update_entries, before + used);
-  }
-  bool left = true;
-  for (const Level& level : levels.levels) {
-    index_t at = left ? 0 : levels.update_entries;
-    for_fronts(level, [&](index_t t) {
-      levels.update_at[t] = left ? at : at - size(t);
-      at += left ? size(t) : -size(t);
-    });
-    left = !left;
-  }
+  levels.branches.push_back(
+      {first_level, index_t(levels.levels.size()), plan.factor_start[branch.begin], plan.factor_start[branch.end]});
 }
 
 /// The given values by column of the factor, ascending by row; equal places stay in the order in which they are given.
@@ -145,7 +115,8 @@ void sort_entries(const Plan& plan, const Entries& entries, Levels& levels) {
 std::vector<index_t> place_fronts(const Plan& plan, Levels& levels) {
   const index_t fronts = plan.fronts();
   std::vector<index_t> place(fronts);
-  for (std::vector<int>* list : {&levels.columns, &levels.rows, &levels.below, &levels.update_ld, &levels.first})
+  for (std::vector<int>* list :
+       {&levels.columns, &levels.rows, &levels.below, &levels.update_ld, &levels.factor_ld, &levels.first})
     list->resize(fronts);
   levels.factor_at.resize(fronts);
   levels.update_at.assign(fronts, 0);
@@ -154,11 +125,28 @@ std::vector<index_t> place_fronts(const Plan& plan, Levels& levels) {
     const index_t s = levels.front[t], m = plan.row_count(s), w = plan.col_count(s);
     place[s] = t;
     levels.columns[t] = int(w), levels.rows[t] = int(m), levels.below[t] = int(m - w);
-    levels.update_ld[t] = int(std::max<index_t>(1, m - w));
-    levels.first[t] = int(plan.first[s]), levels.factor_at[t] = plan.factor_start[s];
+    levels.update_ld[t] = int(core::UpdateShape::ld(std::max<index_t>(1, m - w)));
+    levels.factor_ld[t] = int(core::FrontShape(m, w).ld);
+    levels.first[t] = int(plan.first[s]);
     levels.line_start[t + 1] = levels.line_start[t] + int(m);
   }
   return place;
+}
+
+/// Where every front lies in the factor, in the order of the plan.
+void place_factor(const Plan& plan, const std::vector<index_t>& place, Levels& levels) {
+  index_t next = 0;
+  for (std::size_t b = 0; b < levels.branches.size(); ++b) {
+    levels.branches[b].factor_begin = next;
+    for (index_t s = levels.plan_branches[b].begin; s < levels.plan_branches[b].end; ++s) {
+      const core::FrontShape shape(plan.row_count(s), plan.col_count(s));
+      if (shape.ld > plan.row_count(s) || shape.ld % core::line_alignment == 0) next = core::aligned(next);
+      levels.factor_at[place[s]] = next;
+      next += shape.ld * plan.col_count(s);
+    }
+    levels.branches[b].factor_end = next;
+  }
+  levels.factor_entries = next;
 }
 
 /// For each line its front and column, and the line of the parent; and back, the lines of children in the order of the
@@ -205,15 +193,25 @@ void list_lines(const Plan& plan, const std::vector<index_t>& place, Levels& lev
 
 }  // namespace
 
-Levels make_levels(const Plan& plan, const core::SparseTuning& tuning, core::FrontLimits small, int threads) {
+core::UpdateShape update_shape(const core::SparseTuning& tuning, core::FrontLimits small) {
+  return {core::aligned(std::max({tuning.alone_below, small.rows, index_t(1)}))};
+}
+
+Levels make_levels(const Plan& plan, const std::vector<Branch>& branches, const core::SparseTuning& tuning,
+                   core::FrontLimits small, int threads) {
   const index_t lines = index_t(plan.rows.size());
   if (lines > most_lines)
     throw InvalidArgument("SparseCholesky: " + std::to_string(lines) + " rows of fronts are more than " +
                           std::to_string(most_lines) + ", which are counted in 32 bits");
   Levels levels;
-  group_fronts(plan, tuning, small, levels);
+  levels.plan_branches = branches;
+  for (const Branch& branch : branches) group_fronts(plan, branch, tuning, small, levels);
   const std::vector<index_t> place = place_fronts(plan, levels);
-  place_updates(levels);
+  place_factor(plan, place, levels);
+  levels.update = update_shape(tuning, small);
+  const UpdatePlaces updates = place_updates(plan, levels.update, branches);
+  levels.update_entries = updates.entries;
+  for (index_t s = 0; s < plan.fronts(); ++s) levels.update_at[place[s]] = updates.at[s];
   const Entries entries = entries_by_front(plan);
   with_threads(lines < worth_waking ? 1 : threads, [&] {
     list_lines(plan, place, levels);

@@ -4,7 +4,7 @@
 
 #include <core/fronts.hpp>
 #include <core/tuning.hpp>
-#include <sparse/plan.hpp>
+#include <sparse/branches.hpp>
 
 namespace trifactor::sparse {
 
@@ -13,20 +13,31 @@ struct Group {
   index_t begin, end;      // in the order of Levels::front
   index_t columns, below;  // of the largest
   index_t rows;            // likewise
-  bool small;              // within the limits that make_levels was given, and few in their level
+  bool small;              // within the limits that make_levels was given
+  bool alone;              // one front, as one matrix
   index_t count() const { return end - begin; }
 };
 
-/// The groups of one level: batches, then fronts that are alone. Children lie in the level before.
+/// The groups of one level: batches, then fronts that are alone. Children lie in the level before, or in earlier branches.
 struct Level {
   index_t begin, alone, end;
 };
 
+/// The levels of one branch, and its part of the factor.
+struct BranchLevels {
+  index_t begin, end;
+  index_t factor_begin, factor_end;
+};
+
 struct Levels {
+  std::vector<Branch> plan_branches;   // as make_levels was given them
+  std::vector<BranchLevels> branches;  // the same, by level
   std::vector<Level> levels;
   std::vector<Group> groups;
   std::vector<index_t> front;  // the plan's number of the front at each place
+  core::UpdateShape update;
   index_t update_entries = 0;  // of the array that all update matrices lie in
+  index_t factor_entries = 0;  // with padding, which the plan's factor does not have
 
   // What core::Fronts points to, by the same names; for each front in its place here.
   std::vector<int> columns, line_start, first;
@@ -39,7 +50,7 @@ struct Levels {
   Filled<int> entry_row;
   Filled<index_t> entry_source;
   // The sizes that ragged batches read besides.
-  std::vector<int> below, rows, update_ld;
+  std::vector<int> below, rows, factor_ld, update_ld;
 
   index_t lines() const { return line_start.back(); }
   /// The first line of a group; behind the last one, all lines.
@@ -49,9 +60,12 @@ struct Levels {
 };
 
 /// Throws InvalidArgument when there are more rows in all fronts than an int can count. The result does not depend on
-/// the number of threads. Fronts within the limits of `small` are one group of their level, where they are few: many of
-/// them are faster in batches of the same size.
-Levels make_levels(const Plan&, const core::SparseTuning&, core::FrontLimits small, int threads);
+/// the number of threads. Fronts within the limits of `small` are one group of their level.
+Levels make_levels(const Plan&, const std::vector<Branch>&, const core::SparseTuning&, core::FrontLimits small,
+                   int threads);
+
+/// How update matrices are stored: those of batches and of small fronts are full squares.
+core::UpdateShape update_shape(const core::SparseTuning&, core::FrontLimits small);
 
 /// The matrix by rows, both triangles, in its own numbering.
 struct MatrixRowLists {

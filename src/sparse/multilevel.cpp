@@ -16,8 +16,14 @@ constexpr node_t nobody = -1;
 class Matching {
  public:
   Matching(const WeightedGraph& g, index_t max_weight, Match match, std::uint64_t seed)
-      : g_(g), max_weight_(max_weight), seed_(seed), partner_(g.nodes), choice_(g.nodes), free_(g.nodes),
-        random_(g.nodes), count_((g.nodes + node_grain - 1) / node_grain) {
+      : g_(g),
+        max_weight_(max_weight),
+        seed_(seed),
+        partner_(g.nodes),
+        choice_(g.nodes),
+        free_(g.nodes),
+        random_(g.nodes),
+        count_((g.nodes + node_grain - 1) / node_grain) {
     for_ranges(g.nodes, node_grain, [&](index_t r, index_t begin, index_t end) {
       count_[r] = end - begin;
       for (index_t u = begin; u < end; ++u) {
@@ -124,7 +130,7 @@ class Matching {
   const index_t max_weight_;
   const std::uint64_t seed_;
   Array<node_t> partner_, choice_;
-  Array<node_t> free_;          // nodes without a partner: of each range, at its begin
+  Array<node_t> free_;  // nodes without a partner: of each range, at its begin
   Array<std::uint32_t> random_;
   std::vector<index_t> count_;  // of those of each range
 };
@@ -180,7 +186,7 @@ Rows merged_rows(const WeightedGraph& g, const Coarser& coarser, index_t begin, 
         const node_t at = place[other];
         if (at < count && list[at] == other) {
           sums[at] = strength > std::numeric_limits<node_t>::max() - sums[at] ? std::numeric_limits<node_t>::max()
-                                                                             : sums[at] + strength;
+                                                                              : sums[at] + strength;
         } else {
           place[other] = count;
           list[count] = other, sums[count++] = strength;
@@ -207,9 +213,8 @@ Coarser coarsen(const WeightedGraph& g, index_t max_weight, Match match, std::ui
   c.start[0] = 0;
   const index_t ranges = (c.nodes + node_grain - 1) / node_grain;
   std::vector<Rows> rows(ranges);
-  for_ranges(c.nodes, node_grain, [&](index_t r, index_t begin, index_t end) {
-    rows[r] = merged_rows(g, coarser, begin, end);
-  });
+  for_ranges(c.nodes, node_grain,
+             [&](index_t r, index_t begin, index_t end) { rows[r] = merged_rows(g, coarser, begin, end); });
   if (ranges <= 1) {
     if (ranges == 1) c.neighbours = std::move(rows[0].neighbours), c.strength = std::move(rows[0].strength);
     return coarser;

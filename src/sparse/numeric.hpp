@@ -3,6 +3,7 @@
 #pragma once
 
 #include <core/sparse_engine.hpp>
+#include <core/trace.hpp>
 #include <dense/cholesky.hpp>
 #include <dense/triangle.hpp>
 #include <sparse/levels.hpp>
@@ -21,12 +22,13 @@ struct LevelData {
 
   // In the engine's memory.
   Fronts fronts = {};
-  T *factor = nullptr, *updates = nullptr;
+  T* factor = nullptr;  // where the first entry of the plan's factor is, or would be
+  T* updates = nullptr;
   T* Z = nullptr;  // (lines, right-hand sides)
   int* info = nullptr;
   // Of each front: its blocks, and their sizes for ragged batches. `side` says columns_at_once for all of them.
   T *const *F11 = nullptr, *const *F21 = nullptr, *const *U = nullptr, *const *Z1 = nullptr, *const *Z2 = nullptr;
-  const int *below = nullptr, *rows = nullptr, *update_ld = nullptr, *line_ld = nullptr, *side = nullptr;
+  const int *below = nullptr, *factor_ld = nullptr, *update_ld = nullptr, *line_ld = nullptr, *side = nullptr;
 };
 
 /// The blocks of a group, by name:   F = | F11 |  columns     U: update matrix     Z = | Z1 |  right-hand sides
@@ -37,31 +39,33 @@ class Blocks {
   Blocks(const LevelData<T>& data, const Group& group) : d_(data), g_(group) {}
 
   Items<T> F11() const {
-    return g_.count() == 1 ? one_matrix(d_.factor + at(d_.levels.factor_at), g_.columns, g_.columns, height())
-                           : ragged(d_.F11, g_.columns, g_.columns, d_.fronts.columns, d_.fronts.columns, d_.rows);
+    return g_.alone ? one_matrix(d_.factor + at(d_.levels.factor_at), g_.columns, g_.columns, shape().ld)
+                    : ragged(d_.F11, g_.columns, g_.columns, d_.fronts.columns, d_.fronts.columns, d_.factor_ld);
   }
   Items<T> F21() const {
-    return g_.count() == 1
-               ? one_matrix(d_.factor + at(d_.levels.factor_at) + g_.columns, g_.below, g_.columns, height())
-               : ragged(d_.F21, g_.below, g_.columns, d_.below, d_.fronts.columns, d_.rows);
+    return g_.alone ? one_matrix(d_.factor + at(d_.levels.factor_at) + g_.columns + shape().gap, g_.below, g_.columns,
+                                 shape().ld)
+                    : ragged(d_.F21, g_.below, g_.columns, d_.below, d_.fronts.columns, d_.factor_ld);
   }
-  Items<T> U() const {
-    return g_.count() == 1
-               ? one_matrix(d_.updates + at(d_.levels.update_at), g_.below, g_.below, max(index_t(1), g_.below))
-               : ragged(d_.U, g_.below, g_.below, d_.below, d_.below, d_.update_ld);
+  /// Columns j to k - 1 of the update matrix, from row j on: all of it, or a block column as it is stored.
+  Items<T> U(index_t j, index_t k) const {
+    const index_t rows = g_.below - j;
+    return g_.alone ? one_matrix(d_.updates + at(d_.levels.update_at) + d_.levels.update.column(g_.below, j) + j, rows,
+                                 k - j, max(line_alignment, UpdateShape::ld(g_.below) - j))
+                    : ragged(d_.U, rows, rows, d_.below, d_.below, d_.update_ld);
   }
   Items<T> Z1(index_t k) const {
-    return g_.count() == 1 ? one_matrix(d_.Z + at(d_.levels.line_start), g_.columns, k, d_.levels.lines())
-                           : sides(d_.Z1, g_.columns, k, d_.fronts.columns);
+    return g_.alone ? one_matrix(d_.Z + at(d_.levels.line_start), g_.columns, k, d_.levels.lines())
+                    : sides(d_.Z1, g_.columns, k, d_.fronts.columns);
   }
   Items<T> Z2(index_t k) const {
-    return g_.count() == 1 ? one_matrix(d_.Z + at(d_.levels.line_start) + g_.columns, g_.below, k, d_.levels.lines())
-                           : sides(d_.Z2, g_.below, k, d_.below);
+    return g_.alone ? one_matrix(d_.Z + at(d_.levels.line_start) + g_.columns, g_.below, k, d_.levels.lines())
+                    : sides(d_.Z2, g_.below, k, d_.below);
   }
   int* info() const { return d_.info + g_.begin; }
 
  private:
-  index_t height() const { return g_.columns + g_.below; }
+  FrontShape shape() const { return {g_.columns + g_.below, g_.columns}; }
   template <class V>
   index_t at(const std::vector<V>& starts) const {
     return starts[g_.begin];
@@ -83,40 +87,65 @@ class Blocks {
   const Group& g_;
 };
 
-/// Factors P (A + shift I) P^T. info of a front becomes that of its columns; a front above one that failed holds
-/// anything.
+/// U -= F21 F21^H, the lower triangle. Of one large front a block column at a time, with what lies above the diagonal
+/// in it: one product is faster than a hermitian update and a product.
 template <class T, SparseEngineFor<T> E>
-void factor(E& e, const LevelData<T>& d, const T* values, Real<T> shift) {
+void update(E& e, const LevelData<T>& d, const Group& group) {
+  const Blocks<T> block(d, group);
+  const auto F21 = block.F21();
+  if (!group.alone) {
+    if (group.below > 0) e.herk(F21, block.U(0, group.below), block.info());
+    return;
+  }
+  for (index_t j = 0; j < group.below; j += d.levels.update.block) {
+    const index_t k = min(j + d.levels.update.block, group.below);
+    e.gemm(plain(F21.block(j, 0, group.below - j, group.columns)), hermitian(F21.block(j, 0, k - j, group.columns)),
+           block.U(j, k), block.info());
+  }
+}
+
+/// Factors the fronts of one branch of P (A + shift I) P^T, after all branches before it. info of a front becomes that
+/// of its columns; a front above one that failed holds anything.
+template <class T, SparseEngineFor<T> E>
+void factor(E& e, const LevelData<T>& d, const BranchLevels& branch, const T* values, Real<T> shift) {
   const Levels& l = d.levels;
+  Track<E> branches{e, "branches"};
+  const Traced traced_branch(branches, "branch", branch.factor_end - branch.factor_begin, branch.end - branch.begin);
   const auto assemble = [&](index_t begin, index_t end) {  // groups
     index_t rows = 0;
     for (index_t g = begin; g < end; ++g) rows = max(rows, l.groups[g].rows);
     e.assemble(d.fronts, l.first_line(begin), l.first_line(end), rows, values, shift, d.factor, d.updates);
   };
-  for (const Level& level : l.levels) {
+  Track<E> levels{e, "levels"};
+  for (index_t number = branch.begin; number < branch.end; ++number) {
+    const Level& level = l.levels[number];
+    const Traced traced(levels, "level", l.groups[level.end - 1].end - l.groups[level.begin].begin,
+                        level.end - level.begin);
     for (index_t g = level.begin; g < level.alone; ++g) assemble(g, g + 1);  // as many threads as suit their size
     assemble(level.alone, level.end);
     for (index_t g = level.begin; g < level.end; ++g) {
       const Group& group = l.groups[g];
       if constexpr (FactorsSmallFrontsFor<E, T>)
         if (group.small) {
-          e.factor_small_fronts(d.fronts, group.begin, group.end, {group.rows, group.columns}, d.factor, d.updates, d.info);
+          e.factor_small_fronts(d.fronts, group.begin, group.end, {group.rows, group.columns}, d.factor, d.updates,
+                                d.info);
           continue;
         }
       const Blocks<T> block(d, group);
-      const auto F11 = block.F11(), F21 = block.F21(), U = block.U();
+      const auto F11 = block.F11(), F21 = block.F21();
       dense::cholesky(e, F11, block.info(), d.cholesky[g]);                         // F11 = L11 L11^H
       dense::trsm(e, lower, conjugate(F11), F21.flipped(), block.info(), d.solve);  // F21 := F21 L11^-H
-      if (U.rows > 0) e.herk(F21, U, block.info());                                 // U -= F21 F21^H
+      update(e, d, group);                                                          // U -= F21 F21^H
     }
   }
 }
 
-/// Z := L^-1 Z, in the rows that are columns of the factor.
-template <class T, SparseEngineFor<T> E>
-void forward(E& e, const LevelData<T>& d, index_t k) {
+/// Z := L^-1 Z, in the rows that are columns of the fronts of one branch.
+template <class T, SolvesByLevelFor<T> E>
+void forward(E& e, const LevelData<T>& d, const BranchLevels& branch, index_t k) {
   const Levels& l = d.levels;
-  for (const Level& level : l.levels) {
+  for (index_t number = branch.begin; number < branch.end; ++number) {
+    const Level& level = l.levels[number];
     e.add_children(d.fronts, l.first_line(level.begin), l.first_line(level.end), k, d.Z);
     for (index_t g = level.begin; g < level.end; ++g) {
       const Blocks<T> block(d, l.groups[g]);
@@ -128,12 +157,13 @@ void forward(E& e, const LevelData<T>& d, index_t k) {
 }
 
 /// Z := L^-H Z, likewise.
-template <class T, SparseEngineFor<T> E>
-void backward(E& e, const LevelData<T>& d, index_t k) {
+template <class T, SolvesByLevelFor<T> E>
+void backward(E& e, const LevelData<T>& d, const BranchLevels& branch, index_t k) {
   const Levels& l = d.levels;
-  for (auto level = l.levels.rbegin(); level != l.levels.rend(); ++level) {
-    e.copy_parents(d.fronts, l.first_line(level->begin), l.first_line(level->end), k, d.Z);
-    for (index_t g = level->begin; g < level->end; ++g) {
+  for (index_t number = branch.end; number-- > branch.begin;) {
+    const Level& level = l.levels[number];
+    e.copy_parents(d.fronts, l.first_line(level.begin), l.first_line(level.end), k, d.Z);
+    for (index_t g = level.begin; g < level.end; ++g) {
       const Blocks<T> block(d, l.groups[g]);
       const auto F11 = block.F11(), F21 = block.F21(), Z1 = block.Z1(k), Z2 = block.Z2(k);
       if (Z2.rows > 0) e.gemm(hermitian(F21), plain(Z2), Z1, nullptr);  // Z1 -= L21^H Z2

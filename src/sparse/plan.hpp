@@ -61,4 +61,10 @@ struct Plan {
   double front_flops = 0;       // the same with what amalgamation added
 };
 
+/// Neighbouring fronts, `begin` to `end` - 1, that are factored together: a subtree, whose root is the last one, several of
+/// them, or one front whose children are in earlier branches. Their part of the factor is one piece.
+struct Branch {
+  index_t begin, end;
+};
+
 }  // namespace trifactor::sparse

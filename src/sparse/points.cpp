@@ -45,9 +45,7 @@ PatternFacts check_and_sum(const Pattern<I>& p, bool duplicates, bool shared, st
         add_shared(sums[i], of_column, shared);
       });
       add_shared(sums[column], sum, shared);
-    } catch (...) {
-      errors[r] = std::current_exception();
-    }
+    } catch (...) { errors[r] = std::current_exception(); }
   });
   PatternFacts all;
   for (index_t r = 0; r < ranges; ++r) {

@@ -209,7 +209,8 @@ void find_nodes(const Plan& plan, const Relatives& tree, const core::SparseTunin
   for (std::size_t b = 0; b < schedule.branches.size(); ++b) schedule.node_of[schedule.branches[b].end - 1] = int(b);
   for (const index_t s : schedule.top) {
     bool alone = plan.row_count(s) * plan.col_count(s) <= tuning.team;
-    for (index_t c = tree.first_child[s]; c != none; c = tree.next_sibling[c]) alone = alone && schedule.node_of[c] >= 0;
+    for (index_t c = tree.first_child[s]; c != none; c = tree.next_sibling[c])
+      alone = alone && schedule.node_of[c] >= 0;
     if (alone) {
       schedule.node_of[s] = int(schedule.nodes.size());
       schedule.nodes.push_back({s, s + 1});
@@ -256,8 +257,8 @@ void find_runs(const Plan& plan, Schedule& schedule) {
 
 std::size_t Schedule::bytes() const {
   const auto size = [](const auto&... vectors) { return ((vectors.size() * sizeof(vectors[0])) + ...); };
-  return size(branches, top, first_child, next_sibling, update_at, nodes, node_of, below_nodes, shared, run_start, runs, entries.start,
-              entries.source, entries.target);
+  return size(branches, top, first_child, next_sibling, update_at, nodes, node_of, below_nodes, shared, run_start, runs,
+              entries.start, entries.source, entries.target);
 }
 
 Schedule make_schedule(const Plan& plan, int threads, const core::SparseTuning& tuning) {
@@ -271,9 +272,9 @@ Schedule make_schedule(const Plan& plan, int threads, const core::SparseTuning& 
   const std::vector<double> total = subtree_costs(plan, tuning);
   double whole = 0;
   for (const index_t s : tree.roots) whole += total[s];
-  // A thread that has less to do than so many branches that are worth a thread costs more than it gains. The more threads share
-  // a front, the more they wait for each other: more than eight must have more to do each. Xeon with 16 cores, shell2d:60 with
-  // 8, 10, 12 and 16 threads: factor 8.7, 8.3, 11.2 and 10.4 ms, solve 1.0, 1.0, 1.6 and 1.5.
+  // A thread that has less to do than so many branches that are worth a thread costs more than it gains. The more
+  // threads share a front, the more they wait for each other: more than eight must have more to do each. Xeon with 16
+  // cores, shell2d:60 with 8, 10, 12 and 16 threads: factor 8.7, 8.3, 11.2 and 10.4 ms, solve 1.0, 1.0, 1.6 and 1.5.
   constexpr double branches_each = 20, branches_each_of_many = 8.5, few = 8;
   const double branches = whole / double(std::max<index_t>(1, tuning.branch_cost));
   const double useful = std::min(branches / branches_each, std::max(few, std::sqrt(branches / branches_each_of_many)));

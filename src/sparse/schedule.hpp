@@ -9,11 +9,6 @@
 
 namespace trifactor::sparse {
 
-/// A subtree: neighbouring fronts, since they are numbered in postorder.
-struct Branch {
-  index_t begin, end;  // fronts; the root is the last one
-};
-
 /// Neighbouring rows below a front that are neighbours in its parent too.
 struct Run {
   int place, length;  // the first one's place among the rows of the parent

@@ -12,23 +12,26 @@ template <Team G, class T>
 TF_HD void assemble(const G& team, const core::Fronts& f, index_t line, const T* values, core::Real<T> shift, T* factor,
                     T* updates) {
   const index_t t = f.front[line], c = line - f.line_start[t];
-  const index_t m = f.rows(t), w = f.columns[t], below = m - w;
+  const index_t m = f.rows(t), w = f.columns[t];
   const bool in_factor = c < w;
-  T* to =
-      in_factor ? factor + f.factor_at[t] + c * m : updates + f.update_at[t] + (c - w) * below - w;  // row i is to[i]
-  for (index_t i = c + team.rank(); i < m; i += team.size()) to[i] = in_factor && i == c ? T(shift) : T(0);
+  const core::FrontShape shape(m, w);
+  T* base =
+      in_factor ? factor + f.factor_at[t] + c * shape.ld : updates + f.update_at[t] + f.update.column(m - w, c - w) - w;
+  const index_t gap = in_factor ? shape.gap : 0;
+  const auto to = [=](index_t i) -> T& { return base[i < w ? i : i + gap]; };
+  for (index_t i = c + team.rank(); i < m; i += team.size()) to(i) = in_factor && i == c ? T(shift) : T(0);
   team.sync();  // the column is clear before anything is added
   if (in_factor) {
     const index_t j = f.first[t] + c, begin = f.entry_start[j], end = f.entry_start[j + 1];
     for (index_t e = begin + team.rank(); e < end; e += team.size()) {
       const int row = f.entry_row[e];
       if (e > begin && f.entry_row[e - 1] == row) continue;  // whoever has the first of equal places adds them all
-      T sum = to[row];
+      T sum = to(row);
       for (index_t k = e; k < end && f.entry_row[k] == row; ++k) {
         const index_t source = f.entry_source[k];
         sum += core::conj_if(source < 0, values[source < 0 ? ~source : source]);
       }
-      to[row] = sum;
+      to(row) = sum;
     }
     team.sync();  // the given values are there before the children's are added
   }
@@ -37,9 +40,9 @@ TF_HD void assemble(const G& team, const core::Fronts& f, index_t line, const T*
     const index_t child_line = f.child_line[k], child = f.front[child_line];
     const index_t end = f.line_start[child + 1], order = end - f.line_start[child] - f.columns[child];
     const index_t first = order - (end - child_line);  // of the rows of the child's update matrix
-    const T* from = updates + f.update_at[child] + first * order + first;
+    const T* from = updates + f.update_at[child] + f.update.column(order, first) + first;
     const int* place = f.parent_line + child_line;
-    for (index_t i = team.rank(); i < end - child_line; i += team.size()) to[place[i] - own] += from[i];
+    for (index_t i = team.rank(); i < end - child_line; i += team.size()) to(place[i] - own) += from[i];
     team.sync();  // another rank may add the next child to the same entry
   }
 }
@@ -62,7 +65,7 @@ TF_HD void copy_parent(const core::Fronts& f, index_t line, T* Z) {
 /// Where the diagonal entry of column j of the factor is.
 TF_HD index_t diagonal_at(const core::Fronts& f, index_t j) {
   const index_t line = f.line[j], t = f.front[line];
-  return f.factor_at[t] + (line - f.line_start[t]) * (f.rows(t) + 1);
+  return f.factor_at[t] + (line - f.line_start[t]) * (core::FrontShape(f.rows(t), f.columns[t]).ld + 1);
 }
 
 /// Row i of r := b - (A + shift I) x, and its size as a part of |b| + |A + shift I| |x|; 0 where that is 0.

@@ -30,6 +30,7 @@ constexpr index_t sides[] = {0, 1, 4, 8, 16, 32, 64, 128}, sides_at_once[] = {8,
 constexpr index_t solve_rows[] = {64, 128, 256, 512}, halved[] = {512, 1024, 2048, 4096, order};
 constexpr index_t inverse_columns[] = {128, 256, 512, 1024, 2048};
 constexpr index_t front_columns[] = {64, 128, 256, 512, 1024}, front_rows[] = {256, 512, 1024, 2048, 4096};
+constexpr index_t front_counts[] = {0, 32, 128, 256, 1024};
 constexpr index_t factors[] = {2, 4, 8}, leaves[] = {16, 32, 48, 64, 96, 128}, strips[] = {32, 64, 128, 256, 512};
 constexpr index_t update_orders[] = {0, 16, 64, 128, 256, 512}, update_widths[] = {0, 8, 16, 32, 64};
 constexpr index_t tiles[] = {8, 16, 24, 32}, small_edges[] = {32, 64, 96, 128}, large_edges[] = {128, 192, 256, 384};
@@ -108,6 +109,7 @@ constexpr Field sparse_fields[] = {
     number<&SparseTuning::alone>("alone", 0, order, none, {front_columns}),
     number<&SparseTuning::alone_below>("alone_below", 0, order, none, {front_rows}),
     number<&SparseTuning::alike>("alike", 2, order, none, {factors}),
+    number<&SparseTuning::few>("few", 0, order, none, {front_counts}),
     number<&SparseTuning::at_once>("at_once", 1, 65536, {sides_at_once}, {sides_at_once}),
     number<&SparseTuning::leaf>("leaf", 1, order, {leaves}),
     number<&SparseTuning::strip>("strip", 1, 1048576, {strips}),

@@ -189,6 +189,57 @@ TYPED_TEST(CSparse, CholeskyFactorsAndSolves) {
   EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "values is null", trifactor_sparse_cholesky_factor(F.get(), nullptr, 3, 0));
 }
 
+/// The least that works, as the message of a refusal names it.
+std::size_t named_least() {
+  const std::string message = trifactor_last_message(), before = "be at least ";
+  const std::size_t at = message.find(before);
+  EXPECT_NE(at, std::string::npos) << message;
+  return at == std::string::npos ? 1 : std::stoull(message.substr(at + before.size()));
+}
+
+TYPED_TEST(CSparse, CholeskyWorksInTheLeastDeviceMemory) {
+  using T = TypeParam;
+  constexpr index_t order = 300;
+  const Band<T, int32_t> A(order, spd_entry<T>, TRIFACTOR_STORED_LOWER);
+  const auto plan = plan_of(A);
+  trifactor_sparse_options options = {};
+  options.size = sizeof options, options.tuning = "levels=1";  // with which the cap counts on a host queue too
+  trifactor_sparse_memory all = {}, held = {};
+  all.size = held.size = sizeof held;
+  const auto needed = [&](trifactor_sparse_memory& memory) {
+    return trifactor_sparse_cholesky_memory_needed(this->q.get(), plan.get(), scalar<T>, &options, &memory);
+  };
+  EXPECT_OK(needed(all));
+  EXPECT_EQ(all.host, 0u);
+  options.max_device_bytes = 1;
+  trifactor_sparse_cholesky* none = nullptr;
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "max_device_bytes = 1 must be at least ", needed(held));
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "max_device_bytes = 1 must be at least ",
+                trifactor_sparse_cholesky_create(this->q.get(), plan.get(), scalar<T>, &options, &none));
+  EXPECT_EQ(none, nullptr);
+
+  options.max_device_bytes = named_least();
+  const bool streams = options.max_device_bytes < all.total;  // a device's lists may outweigh so small a factor
+  EXPECT_TRUE(streams || trifactor_queue_is_cuda(this->q.get()));
+  const auto F = made<trifactor_sparse_cholesky>(
+      [&](auto f) { return trifactor_sparse_cholesky_create(this->q.get(), plan.get(), scalar<T>, &options, f); });
+  EXPECT_OK(trifactor_sparse_cholesky_memory(F.get(), &held));
+  EXPECT_LE(held.total, options.max_device_bytes);
+  EXPECT_EQ(held.host >= all.factor, streams) << held.host;
+  const Uploaded<T> values(this->q, A.values), x(this->q, right_side(A.full, order));
+  EXPECT_OK(trifactor_sparse_cholesky_factor(F.get(), values.data(), A.count(), 0));
+  EXPECT_OK(trifactor_sparse_cholesky_solve(F.get(), TRIFACTOR_PART_ALL,
+                                            trifactor_matrix(scalar<T>, x.data(), order, 1, order)));
+  expect_solution(x.download().data(), order);
+
+  // A program that was compiled before these fields has no cap, and no room for the host's bytes.
+  options.max_device_bytes = 1, options.size = offsetof(trifactor_sparse_options, max_device_bytes);
+  held.host = 7, held.size = offsetof(trifactor_sparse_memory, host);
+  EXPECT_OK(needed(held));
+  EXPECT_EQ(held.total, all.total);
+  EXPECT_EQ(held.host, 7u);
+}
+
 TYPED_TEST(CSparse, CholeskyNamesTheColumnThatFails) {
   Band<TypeParam, int64_t> A(n, spd_entry<TypeParam>, TRIFACTOR_STORED_LOWER);
   const auto plan = plan_of(A);

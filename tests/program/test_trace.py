@@ -57,6 +57,20 @@ class Host(TraceTest):
         gemms = [e["args"]["shape"] for e in tracks["CPU"] if e["name"] == "gemm"]
         self.assertIn("32 x 32 x 32", gemms)
 
+    def test_a_sparse_factorization_has_tracks_for_branches_and_levels(self):
+        summary, tracks = self.trace("--matrix", "poisson2d:20", op="sparse")
+        self.assertEqual(set(tracks), {"CPU", "branches", "levels"})
+        self.assertEqual(len(tracks["branches"]), 1)
+        self.assertGreater(len(tracks["levels"]), 3)
+        self.assertLess(len(tracks["levels"]), len(tracks["CPU"]))
+        self.assertEqual(summary["n"], 400)
+        refused = self.fail_with(2, "be at least", "trace", "sparse", "--device", "host", "--matrix", "poisson2d:20",
+                                 "--max-device-bytes", "9", "--scalar", self.scalar, "-o", "t.json")
+        least = refused.stderr.split("be at least ")[1].strip()
+        _, tracks = self.trace("--matrix", "poisson2d:20", "--max-device-bytes", least, op="sparse")
+        self.assertGreater(len(tracks["branches"]), 3)
+        self.fail_with(2, "--uplo is of cholesky", "trace", "sparse", "--uplo", "upper", "-o", "t.json")
+
     def test_a_whole_matrix_is_one_operation(self):
         for uplo in ["lower", "upper"]:
             _, tracks = self.trace("--n", "50", "--uplo", uplo)

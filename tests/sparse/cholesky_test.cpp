@@ -1,7 +1,6 @@
 // SparseCholesky: generated matrices of every shape, failures at the exact column, and what a second factorization
 // costs.
-#include <sparse/matrices.hpp>
-#include <support/device.hpp>
+#include <sparse/calls.hpp>
 #include <support/ratios.hpp>
 #include <trifactor/inspect.hpp>
 #include <trifactor/testing.hpp>
@@ -28,32 +27,6 @@ std::vector<Queue> queues(std::initializer_list<int> threads) {
 bool by_level() {
   const char* rows = std::getenv("TRIFACTOR_TUNING");
   return on_cuda() || (rows && *rows);
-}
-
-// Values and right-hand sides are in the queue's memory.
-template <class T>
-index_t try_factor(Queue& q, SparseCholesky<T>& F, const std::vector<T>& values, real_t<T> shift = 0) {
-  const DeviceArray<T> on_device(q, values);
-  return F.try_factor(std::span<const T>(on_device.data(), values.size()), shift);
-}
-template <class T>
-void factor(Queue& q, SparseCholesky<T>& F, const std::vector<T>& values, real_t<T> shift = 0) {
-  const DeviceArray<T> on_device(q, values);
-  F.factor(std::span<const T>(on_device.data(), values.size()), shift);
-}
-template <class T>
-void solve(Queue& q, const SparseCholesky<T>& F, HostMatrix<T>& X, SparsePart part = SparsePart::All) {
-  const DeviceMatrix<T> on_device(q, X);
-  F.solve(on_device.view(), part);
-  X = on_device.download();
-}
-template <class T>
-Refinement<T> solve_refined(Queue& q, const SparseCholesky<T>& F, const std::vector<T>& values, HostMatrix<T>& X) {
-  const DeviceArray<T> values_there(q, values);
-  const DeviceMatrix<T> on_device(q, X);
-  const auto result = F.solve_refined(std::span<const T>(values_there.data(), values.size()), on_device.view());
-  X = on_device.download();
-  return result;
 }
 
 template <class T>
@@ -499,6 +472,42 @@ TYPED_TEST(SparseCholeskyTest, TellsAWatcherHowFarItIs) {
     factor(q, F, A.values);
     EXPECT_GE(flops.done(), plan->front_flops());
     EXPECT_LE(flops.done(), 1.5 * plan->front_flops());  // a part of a small front is rounded up
+  }
+}
+
+TYPED_TEST(SparseCholeskyTest, AsynchronousFactorizationsReportOnTheDevice) {
+  using T = TypeParam;
+  const auto A = poisson3d<T>(this->random, 7);
+  const auto plan = analyze(A.stored(Stored::Lower).pattern());
+  for (const char* tuning : {"", "levels=1", "levels=1 alone=8 alone_below=16"}) {
+    SparseCholesky<T> F(this->q, plan, {.tuning = tuning});
+    DeviceArray<int> info(this->q, std::vector<int>{77});
+    const auto B = random_matrix<T>(this->random, A.n, 3);
+    for (int turn = 0; turn < 3; ++turn) {
+      const auto now = A.with_new_values(this->random);
+      auto given = now.stored(Stored::Lower);
+      const DeviceArray<T> good(this->q, given.values);
+      const index_t bad = this->random.integer(0, A.n - 1);
+      given.at(bad, bad) = T(-1);
+      const DeviceArray<T> wrong(this->q, given.values);
+      const DeviceMatrix<T> X(this->q, B), Y(this->q, B);
+      F.factor_async(std::span<const T>(good.data(), given.values.size()), info.data());
+      EXPECT_EQ(F.info(), -1);
+      F.solve(X.view());
+      EXPECT_EQ(info.download()[0], 0);
+      EXPECT_LT(now.solve_ratio(X.download(), B), threshold);
+      EXPECT_GT(F.log_det(), -1e300);
+      EXPECT_EQ(F.info(), 0);
+      F.factor_async(std::span<const T>(wrong.data(), given.values.size()), info.data());
+      F.solve(Y.view());
+      EXPECT_EQ(info.download()[0], bad + 1);
+      EXPECT_TRUE(same_bits(Y.download(), B)) << "a failed factorization leaves B";
+      EXPECT_THROW(F.log_det(), InvalidArgument);
+      EXPECT_EQ(F.info(), bad + 1);
+    }
+    EXPECT_THROW(F.factor_async({}, info.data()), InvalidArgument);
+    EXPECT_THROW(F.factor_async(std::span<const T>(static_cast<const T*>(nullptr), plan->entries()), nullptr),
+                 InvalidArgument);
   }
 }
 

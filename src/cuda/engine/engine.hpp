@@ -5,6 +5,7 @@
 #include <core/engine.hpp>
 #include <core/trace.hpp>
 #include <cuda/engine/confined_stream.hpp>
+#include <cuda/engine/copy_lane.hpp>
 #include <cuda/engine/graph_cache.hpp>
 #include <trifactor/info.hpp>
 
@@ -19,6 +20,7 @@ struct FrontLimits;
 struct MatrixRows;
 struct SolveLists;
 struct SolveLimits;
+struct SolveSteps;
 }  // namespace trifactor::core
 
 namespace trifactor::cuda {
@@ -49,6 +51,8 @@ class DeviceScope {
 /// kernel's header; the others in src/cuda/engine.
 class CudaEngine {
  public:
+  using CopyLane = cuda::CopyLane;
+
   /// A stream of its own, or one borrowed from the caller.
   CudaEngine(void* stream, bool borrowed, int device);
   CudaEngine(const CudaEngine&) = delete;
@@ -63,6 +67,8 @@ class CudaEngine {
   /// Seconds between an event before what work() enqueues and one after it.
   double seconds_of(const std::function<void()>& work);
 
+  /// Of the device.
+  std::size_t free_bytes() const;
   void* allocate(std::size_t bytes);
   void deallocate(void*) noexcept;
   void fill_zero(void*, std::size_t bytes);
@@ -183,10 +189,6 @@ class CudaEngine {
   void assemble(const Fronts&, index_t begin, index_t end, index_t rows, const T* values, Real<T> shift, T* factor,
                 T* updates);
   template <class T>
-  void add_children(const Fronts&, index_t begin, index_t end, index_t columns, T* Z);
-  template <class T>
-  void copy_parents(const Fronts&, index_t begin, index_t end, index_t columns, T* Z);
-  template <class T>
   void take_rows(const Fronts&, Items<const T> B, bool permute, T* Z);
   template <class T>
   void give_rows(const Fronts&, const T* Z, bool permute, Items<T> B);
@@ -202,8 +204,9 @@ class CudaEngine {
   template <class T>
   index_t solve_vector_entries(const Fronts&, index_t columns) const;
   template <class T>
-  void solve_fronts(const Fronts&, const SolveLists&, const T* factor, const int* inexact, Items<T> B, bool forward,
-                    bool backward, T* vectors);
+  void solve_fronts(const Fronts&, const SolveLists&, const T* factor, const int* inexact, const int* failed,
+                    Items<T> B, const SolveSteps&, T* vectors);
+  void first_failure(const Fronts&, const int* info, int* first, int* copy);
   template <class T>
   void diagonal(const Fronts&, const T* factor, T* out);
   template <class T>

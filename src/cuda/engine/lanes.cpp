@@ -146,6 +146,13 @@ void CudaEngine::close_lane() noexcept {
   blas_ = blas_workspace_ = flags_ = event_ = capture_stream_ = nullptr, owns_stream_ = false;
 }
 
+std::size_t CudaEngine::free_bytes() const {
+  const auto scope = enter();
+  std::size_t free = 0, all = 0;
+  check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
+  return free;
+}
+
 bool CudaEngine::capturing() const {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(as_stream(stream_), &status), "cudaStreamIsCapturing");

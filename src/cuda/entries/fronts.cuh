@@ -52,28 +52,6 @@ inline dim3 row_grid(index_t rows, index_t columns) {
 }
 
 template <class T>
-__global__ void add_children_kernel(Fronts f, index_t begin, index_t end, index_t columns, T* Z) {
-  for_rows(begin, end, columns, [&](index_t line, index_t c) { tile::add_children(f, line, Z + c * f.lines); });
-}
-template <class T>
-void CudaEngine::add_children(const Fronts& f, index_t begin, index_t end, index_t columns, T* Z) {
-  if (arena().planning() || begin == end || columns == 0) return;
-  const Traced traced(*this, "add_children", end - begin, columns);
-  launch(stream_, add_children_kernel<T>, row_grid(end - begin, columns), front_threads, 0, f, begin, end, columns, Z);
-}
-
-template <class T>
-__global__ void copy_parents_kernel(Fronts f, index_t begin, index_t end, index_t columns, T* Z) {
-  for_rows(begin, end, columns, [&](index_t line, index_t c) { tile::copy_parent(f, line, Z + c * f.lines); });
-}
-template <class T>
-void CudaEngine::copy_parents(const Fronts& f, index_t begin, index_t end, index_t columns, T* Z) {
-  if (arena().planning() || begin == end || columns == 0) return;
-  const Traced traced(*this, "copy_parents", end - begin, columns);
-  launch(stream_, copy_parents_kernel<T>, row_grid(end - begin, columns), front_threads, 0, f, begin, end, columns, Z);
-}
-
-template <class T>
 __global__ void take_rows_kernel(Fronts f, Items<const T> B, bool permute, T* Z) {
   const Tile<const T> b = B.item(0);
   for_rows(0, f.n, b.cols,
@@ -134,8 +112,6 @@ void CudaEngine::add(index_t n, const T* r, T* x) {
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                               \
   template void trifactor::cuda::CudaEngine::assemble<T>(const Fronts&, index_t, index_t, index_t, const T*, Real<T>,  \
                                                          T*, T*);                                                      \
-  template void trifactor::cuda::CudaEngine::add_children<T>(const Fronts&, index_t, index_t, index_t, T*);            \
-  template void trifactor::cuda::CudaEngine::copy_parents<T>(const Fronts&, index_t, index_t, index_t, T*);            \
   template void trifactor::cuda::CudaEngine::take_rows<T>(const Fronts&, Items<const T>, bool, T*);                    \
   template void trifactor::cuda::CudaEngine::give_rows<T>(const Fronts&, const T*, bool, Items<T>);                    \
   template void trifactor::cuda::CudaEngine::diagonal<T>(const Fronts&, const T*, T*);                                 \

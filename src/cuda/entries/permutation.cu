@@ -1,4 +1,5 @@
 // Kernels without a scalar: the permutation that interchanges make, results of retries, staged arguments, and a pause.
+#include <core/fronts.hpp>
 #include <cuda/engine/launch.cuh>
 #include <cuda/entries/entries.hpp>
 #include <cuda/engine/engine.hpp>
@@ -87,6 +88,24 @@ void launch_permutation(void* stream, const int* pivots, index_t k, int* p, inde
   const std::size_t bytes = std::size_t(rows) * sizeof(int), max_bytes = 160u << 10;
   const bool in_shared = bytes <= max_bytes;
   launch(stream, permutation_kernel, 1, permutation_threads, in_shared ? bytes : 0, pivots, k, p, rows, in_shared);
+}
+
+/// A front that failed may make those above it fail, whose columns come later.
+__global__ void __launch_bounds__(256) first_failure_kernel(Fronts f, const int* info, int* first, int* copy) {
+  __shared__ int column;
+  if (threadIdx.x == 0) column = int(f.n);
+  __syncthreads();  // everyone sees that none has failed yet
+  for (index_t t = threadIdx.x; t < f.count; t += blockDim.x)
+    if (info[t] != 0) atomicMin(&column, f.first[t] + info[t] - 1);
+  __syncthreads();  // all fronts are asked
+  if (threadIdx.x != 0) return;
+  const int failed = column == int(f.n) ? 0 : f.permutation[column] + 1;
+  *first = failed;
+  if (copy) *copy = failed;
+}
+void CudaEngine::first_failure(const Fronts& f, const int* info, int* first, int* copy) {
+  if (arena().planning()) return;
+  launch(stream_, first_failure_kernel, 1, 256, 0, f, info, first, copy);
 }
 
 }  // namespace trifactor::cuda

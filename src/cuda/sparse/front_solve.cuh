@@ -1,4 +1,4 @@
-// Solves with all fronts of a sparse factor. The factor is read once for each triangle.
+// Solves with all fronts of a sparse factor, or those of a branch. The factor is read once for each triangle.
 //
 // Small subtrees are one launch, before all other fronts in the forward solve and after them in the backward one. What
 // lies between is one launch: blocks of threads take strips of fronts by ticket (sparse/solve_lists.hpp), forward ones
@@ -27,11 +27,12 @@ __global__ void __launch_bounds__(invert_threads)
   const SolveStrip strip = strips[blockIdx.x];
   const int at = strip.number * edge, size = min(edge, strip.columns - at);
   T* F = factor + strip.factor_at;
-  const Tile<const T> F11{F, index_t(strip.columns), index_t(strip.columns), 1, index_t(strip.rows)};
+  const index_t front_ld = FrontShape(strip.rows, strip.columns).ld;
+  const Tile<const T> F11{F, index_t(strip.columns), index_t(strip.columns), 1, front_ld};
   const bool refine = invert_diagonal({true, false}, F11, at, D, V, row_sums);
   for (int t = int(threadIdx.x); t < size * edge; t += invert_threads) {
     const int i = t / edge, k = t % edge;
-    if (k < i) F[index_t(at + i) * strip.rows + at + k] = V[k * ld + i];
+    if (k < i) F[(at + i) * front_ld + at + k] = V[k * ld + i];
   }
   if (threadIdx.x == 0) inexact[strip.diagonal] = refine;
 }
@@ -40,14 +41,14 @@ template <class T, int F>
 __global__ void __launch_bounds__(StripShape<T, F>::threads, StripShape<T, F>::resident)
     solve_strips_kernel(SolveVectors<T> vectors, SolveLists lists, const T* factor, const int* inexact, int* ticket) {
   using Shape = StripShape<T, F>;
+  if (*vectors.failed != 0) return;
   extern __shared__ __align__(16) unsigned char raw[];
   auto& s = *reinterpret_cast<typename Shape::Shared*>(raw);
   T* sides = s.X[0];
   for (int t = int(threadIdx.x); t < int(sizeof(s.X) / sizeof(T)) + Shape::edge * Shape::side_ld; t += Shape::threads)
     sides[t] = T(0);
   const int groups = int((vectors.B.cols + 8 * F - 1) / (8 * F));
-  const int forward = vectors.parts.forward ? lists.forward_strips : 0;
-  const int backward = vectors.parts.backward ? lists.backward_strips : 0;
+  const int forward = lists.forward_strips, backward = lists.backward_strips;
   for (;;) {
     if (threadIdx.x == 0) s.ticket = atomicAdd(ticket, 1) + 1;  // from -1 on
     __syncthreads();                                            // the ticket is drawn
@@ -97,20 +98,25 @@ index_t CudaEngine::solve_vector_entries(const Fronts& f, index_t columns) const
 }
 
 template <class T>
-void CudaEngine::solve_fronts(const Fronts& f, const SolveLists& lists, const T* factor, const int* inexact, Items<T> B,
-                              bool forward, bool backward, T* vectors) {
+void CudaEngine::solve_fronts(const Fronts& f, const SolveLists& given, const T* factor, const int* inexact,
+                              const int* failed, Items<T> B, const SolveSteps& steps, T* vectors) {
   const index_t columns = B.cols;
   if (arena().planning() || f.n == 0 || columns == 0) return;
   const Traced traced(*this, "solve_fronts", f.n, columns);
-  const index_t entries = solve_vector_entries<T>(f, columns);
-  check(cudaMemsetAsync(vectors, 0xff, std::size_t(entries) * sizeof(T), static_cast<cudaStream_t>(stream_)),
+  const index_t entries = solve_vector_entries<T>(f, columns), unsolved = steps.first ? 0 : entries - 1;
+  check(cudaMemsetAsync(vectors + unsolved, 0xff, std::size_t(entries - unsolved) * sizeof(T),
+                        static_cast<cudaStream_t>(stream_)),
         "cudaMemsetAsync");  // unsolved, and the ticket from -1 on
+  SolveLists lists = given;
+  if (!steps.forward) lists.forward_strips = 0;
+  if (!steps.backward) lists.backward_strips = 0;
   const auto go = [&]<int F>() {
     using Shape = StripShape<T, F>;
     const int shift = shift_for(min(columns, index_t(8 * F)));
     const unsigned groups = unsigned(ceil_div(columns, index_t(8 * F)));
     const SolveVectors<T> v{f,
-                            {forward, backward, forward && backward},
+                            failed,
+                            {steps.solve_forward, steps.solve_backward, steps.solve_forward && steps.solve_backward},
                             B.item(0),
                             0,
                             shift,
@@ -126,11 +132,11 @@ void CudaEngine::solve_fronts(const Fronts& f, const SolveLists& lists, const T*
       if (lists.subtree_groups == 0) return;
       shift < 2 ? subtrees.template operator()<1>(is_forward) : subtrees.template operator()<4>(is_forward);
     };
-    if (forward) solve_subtrees(true);
-    if (lists.forward_strips > 0)
+    if (steps.forward) solve_subtrees(true);
+    if (lists.forward_strips + lists.backward_strips > 0)
       launch(stream_, solve_strips_kernel<T, F>, unsigned(Shape::resident * multiprocessors_), Shape::threads,
              sizeof(typename Shape::Shared), v, lists, factor, inexact, reinterpret_cast<int*>(vectors + entries - 1));
-    if (backward) solve_subtrees(false);
+    if (steps.backward) solve_subtrees(false);
   };
   // A small factor stays in the second-level cache, and narrow groups keep more blocks busy. H200, double, 64 columns:
   // 0.33 against 0.43 ms for ex15 (22,000 lines), 3.07 against 2.88 for poisson3d:40 (380,000).
@@ -146,4 +152,4 @@ void CudaEngine::solve_fronts(const Fronts& f, const SolveLists& lists, const T*
   template trifactor::index_t trifactor::cuda::CudaEngine::solve_vector_entries<T>(const Fronts&, index_t) const;    \
   template void trifactor::cuda::CudaEngine::invert_fronts<T>(const SolveLists&, T*, int*);                          \
   template void trifactor::cuda::CudaEngine::solve_fronts<T>(const Fronts&, const SolveLists&, const T*, const int*, \
-                                                             Items<T>, bool, bool, T*);
+                                                             const int*, Items<T>, const SolveSteps&, T*);

@@ -131,7 +131,7 @@ struct SmallFront {
 #pragma unroll
         for (int j = 0; j < edge; ++j) {
           const int r = i0 + i * across, k = j0 * edge + j;
-          if (r < below && k <= r) U[index_t(k) * below + r] += c[i][j];
+          if (r < below && k <= r) U[k * UpdateShape::ld(below) + r] += c[i][j];
         }
     }
   }
@@ -143,13 +143,15 @@ __global__ void __launch_bounds__(SmallFront<T>::threads)
   extern __shared__ __align__(16) unsigned char raw[];
   const int t = begin + int(blockIdx.x), line = f.line_start[t], m = f.line_start[t + 1] - line, w = f.columns[t];
   const SmallFront<T> front{m, w, m | 1, reinterpret_cast<T*>(raw)};
+  const FrontShape shape(m, w);
   T* A = factor + f.factor_at[t];
-  front.for_trapezoid([&](int r, int k) { front.F[k * front.ld + r] = A[index_t(k) * m + r]; });
+  const auto stored = [&](int r, int k) -> T& { return A[k * shape.ld + (r < w ? r : r + shape.gap)]; };
+  front.for_trapezoid([&](int r, int k) { front.F[k * front.ld + r] = stored(r, k); });
   __syncthreads();  // the front is there
   const int failed = front.factor();
   if (threadIdx.x == 0) info[t] = failed;
   if (failed != 0) return;
-  front.for_trapezoid([&](int r, int k) { A[index_t(k) * m + r] = front.F[k * front.ld + r]; });
+  front.for_trapezoid([&](int r, int k) { stored(r, k) = front.F[k * front.ld + r]; });
   front.update(updates + f.update_at[t], m - w);
 }
 

@@ -22,7 +22,7 @@ class StripSolve : StripShape<T, F> {
 
   __device__ StripSolve(const SolveVectors<T>& v_, const SolveStrip& strip_, const T* factor, const int* inexact,
                         Shared& s_)
-      : v(v_), strip(strip_), front(factor + strip_.factor_at), s(s_) {
+      : v(v_), strip(strip_), shape(strip_.rows, strip_.columns), front(factor + strip_.factor_at), s(s_) {
     refines = strip.diagonal >= 0 && inexact[strip.diagonal] != 0;
   }
 
@@ -52,7 +52,6 @@ class StripSolve : StripShape<T, F> {
       else
         M::store(v.z(line, c), y);
     });
-    if (strip.whole) forward_below();
     __syncthreads();  // everyone is done with the shared memory
   }
 
@@ -87,6 +86,7 @@ class StripSolve : StripShape<T, F> {
  private:
   const SolveVectors<T>& v;
   const SolveStrip strip;
+  const FrontShape shape;
   const T* front;
   Shared& s;
   bool refines;  // the inverse of the diagonal block wants a step of refinement
@@ -100,18 +100,19 @@ class StripSolve : StripShape<T, F> {
   __device__ void fetch_lines(T* tile, int ld, int r, int c, int rows, int cols) const {
     constexpr int line = tall / width, bytes = width * int(sizeof(T));
     const int fast = rank() % line * width;
-    const T* from = front + index_t(c) * strip.rows + r + fast;
+    const T* from = front + c * shape.ld + r + fast;
 #pragma unroll 8
     for (int slow = rank() / line; slow < wide; slow += threads / line) {
       const int inside = slow < cols ? max(0, min(width, rows - fast)) : 0;
-      copy_async<bytes>(shared_address(tile + slow * ld + fast), inside > 0 ? from + index_t(slow) * strip.rows : front,
+      copy_async<bytes>(shared_address(tile + slow * ld + fast), inside > 0 ? from + slow * shape.ld : front,
                         inside * int(sizeof(T)));
     }
   }
   template <int tall, int wide>
   __device__ void fetch(T* tile, int ld, int r, int c, int rows, int cols) const {
     constexpr int width = 16 / int(sizeof(T));
-    if ((strip.factor_at + r) % width == 0 && strip.rows % width == 0)
+    if (r >= strip.columns) r += int(shape.gap);
+    if ((strip.factor_at + r) % width == 0 && shape.ld % width == 0)
       fetch_lines<tall, wide, width>(tile, ld, r, c, rows, cols);
     else
       fetch_lines<tall, wide, 1>(tile, ld, r, c, rows, cols);
@@ -220,41 +221,6 @@ class StripSolve : StripShape<T, F> {
     if (diagonal) solve_diagonal<forward>(f, inverse);
   }
 
-  /// The rows below the only strip of columns, whose solution is in s.own, conjugated: a strip of them at a time.
-  __device__ void forward_below() const {
-    const int w = strip.columns, across = (w + depth - 1) / depth;
-    const int count = (strip.rows - w + edge - 1) / edge * across;
-    const auto fetch_turn = [&](int t) {
-      const int r0 = w + t / across * edge, c0 = t % across * depth;
-      if (t < count) fetch<edge, depth>(s.tiles[t % 2], tall_ld, r0, c0, min(edge, strip.rows - r0), w - c0);
-      copy_commit();
-    };
-    fetch_turn(0);
-    T* const y = s.X[0];  // both of them: (edge, right-hand sides)
-    static_assert(sizeof(s.X) >= sizeof(s.own));
-    for_entries<S::own_per_thread>(
-        edge, [&](int, int r, int c) { y[r * side_ld + c] = r < w ? s.own[r * side_ld + c] : T(0); });
-    for (int r0 = w, t = 0; r0 < strip.rows; r0 += edge) {
-      const int rows = min(edge, strip.rows - r0);
-      // Each thread clears, sums up and publishes entries of its own.
-      for_entries<S::own_per_thread>(edge, [&](int, int r, int c) { s.own[r * side_ld + c] = T(0); });
-      add_children(s.own, strip.line + r0, rows);
-      __syncthreads();  // the right-hand sides are there
-      Part f;
-      for_part(f, s.own, [](T& in, T& e) { e = core::conj(in); });
-      for (int k = 0; k < across; ++k, ++t) {
-        copy_wait<0>();
-        __syncthreads();  // tile t is there, and t - 1 is read
-        fetch_turn(t + 1);
-        subtract<true>(f, s.tiles[t % 2], y + k * depth * side_ld);
-      }
-      for_part(f, s.own, [](T& in, T& e) { in = core::conj(e); });
-      __syncthreads();  // the rows are there
-      for_entries<S::own_per_thread>(
-          rows, [&](int, int r, int c) { M::store(v.z(strip.line + r0 + r, c), core::conj(s.own[r * side_ld + c])); });
-    }
-  }
-
   /// f -= tile X, where X holds conjugates; backward f -= tile^H X.
   template <bool forward>
   __device__ static void subtract(Part& f, const T* tile, const T* X) {
@@ -342,7 +308,7 @@ class StripSolve : StripShape<T, F> {
     const int at = strip.number * edge, size = min(edge, strip.columns - at);
     if ((forward ? k > r : k < r) || max(r, k) >= size) return T(0);
     const bool down = forward != inverse;  // as the block is stored, or transposed
-    return front[index_t(at + (down ? k : r)) * strip.rows + at + (down ? r : k)];
+    return front[(at + (down ? k : r)) * shape.ld + at + (down ? r : k)];
   }
 
   /// f -= D X, V X or their adjoints without tensor cores: X = s.own.

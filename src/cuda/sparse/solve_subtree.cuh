@@ -36,9 +36,11 @@ struct SubtreeSolve {
       const SolveFront f = next;
       if (k + 1 < end) next = lists.subtree_fronts[k + 1];  // its loads are under way meanwhile
       for (int c = (warp() + k) % warps; c < f.columns; c += warps) {
-        const T* from = factor + f.factor_at + index_t(c) * f.rows;
+        const FrontShape shape(f.rows, f.columns);
+        const T* from = factor + f.factor_at + c * shape.ld;
         T* to = tiles + f.at + c * (f.rows | 1);
-        for (int r = c + lane(); r < f.rows; r += 32) copy_async<int(sizeof(T))>(shared_address(to + r), from + r);
+        for (int r = c + lane(); r < f.rows; r += 32)
+          copy_async<int(sizeof(T))>(shared_address(to + r), from + (r < f.columns ? r : r + shape.gap));
       }
     }
     copy_wait_all();
@@ -257,6 +259,7 @@ struct SubtreeSolve {
 template <class T, int together>
 __global__ void __launch_bounds__(SubtreeSolve<T, together>::threads, SubtreeSolve<T, together>::resident)
     solve_subtrees_kernel(SolveVectors<T> vectors, SolveLists lists, const T* factor, bool forward) {
+  if (*vectors.failed != 0) return;
   extern __shared__ __align__(16) unsigned char raw[];
   const SolveVectors<T> v = vectors.of_group(blockIdx.y);
   const SubtreeSolve<T, together> subtrees{v, lists, factor, reinterpret_cast<T*>(raw)};

@@ -18,6 +18,7 @@ struct SolveVectors {
   using M = Message<T>;
 
   Fronts fronts;
+  const int* failed;  // not 0: the factor is not there, and B stays
   SolveParts parts;
   Tile<T> B;
   index_t column;  // of B: the first of the group

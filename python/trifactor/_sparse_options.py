@@ -1,0 +1,45 @@
+"""Arguments of sparse Cholesky: what the caller says, checked, as the extension takes it."""
+
+import operator
+
+import numpy as np
+
+from ._patterns import is_cupy
+
+ORDERINGS = {"default": "auto", "best": "auto", "auto": "auto", "amd": "amd", "colamd": "amd", "metis": "metis",
+             "nesdis": "metis", "natural": "natural"}
+
+
+def ordering_named(method):
+    """The extension's name of an ordering, and its permutation or None."""
+    if not isinstance(method, str):
+        return "given", np.asarray(method)
+    if method not in ORDERINGS:
+        known = ", ".join(map(repr, ORDERINGS))
+        raise ValueError(f"ordering_method = {method!r} must be one of {known}, or a permutation")
+    return ORDERINGS[method], None
+
+
+def device_number(device, A):
+    """The number of a CUDA device, or -1."""
+    if device is None:
+        return A.data.device.id if is_cupy(A) else -1
+    name, _, number = str(device).partition(":")
+    if name in ("cpu", "host") and not number:
+        return -1
+    if name == "cuda" and (number.isdigit() or not number):
+        return int(number or 0)
+    raise ValueError(f"device = {device!r} must be 'cpu', 'cuda', 'cuda:1' or None")
+
+
+def byte_count(name, value):
+    """A number of bytes, or 0 for None."""
+    if value is None:
+        return 0
+    try:
+        count = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        count = 0
+    if not 1 <= count < 2 ** 63:
+        raise ValueError(f"{name} = {value!r} must be a whole number from 1 to 2**63 - 1, or None")
+    return count

@@ -1,0 +1,231 @@
+// What a SparseCholesky by level decides before it allocates anything: branches, lists, and where everything lies in
+// how much memory.
+#pragma once
+
+#include <api/check.hpp>
+#include <api/sparse_numeric.hpp>
+#include <api/uploaded_lists.hpp>
+#include <sparse/numeric.hpp>
+#include <sparse/ring.hpp>
+#include <sparse/solve_lists.hpp>
+#include <tuning/rows.hpp>
+
+namespace trifactor::api {
+
+using core::Real;
+using sparse::Plan;
+
+template <class T>
+class LevelPlan {
+ protected:
+  LevelPlan(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning,
+            const MemoryLimit& limit)
+      : queue_(std::move(queue)), plan_(plan), tuning_(tuning) {
+    data_.solve = find_tuning(core::SolveTuning{}, plan.n, 1);
+    const sparse::BranchRules rules{sparse::update_shape(tuning, small_fronts()), in_subtree()};
+    constexpr index_t little = (256 << 20) / sizeof(T);  // branches take time, too
+    take(sparse::cut_in_memory(plan, rules, little), false);
+    const std::size_t most = limit.bytes > 0 ? limit.bytes : free_bytes();
+    if (memory_.total() + limit.values > most) stream_within(most, rules, limit);
+  }
+
+  /// Whether the factor passes through a ring of the queue's memory.
+  bool streams() const { return !ring_.at.empty(); }
+  /// Right-hand sides that there is memory for from the beginning on: later, there may be none left.
+  index_t columns_at_first() const { return streaming_ ? at_once_ : 1; }
+  /// Whether solves go level by level, too.
+  bool by_level() {
+    return on_engine(*queue_, [](auto& e) { return !one_launch<decltype(e)>; });
+  }
+  template <class E>
+  static constexpr bool one_launch = core::SolvesFrontsFor<std::remove_reference_t<E>, T>;
+
+  /// The lists of one branch among those of all.
+  core::SolveLists lists_of_branch(index_t b) const {
+    const auto &begin = branch_start_[b], &end = branch_start_[b + 1];
+    core::SolveLists lists = solve_lists_;
+    lists.subtree_start += begin.subtree, lists.subtree_groups = int(end.subtree - begin.subtree);
+    lists.forward += begin.forward, lists.forward_strips = int(end.forward - begin.forward);
+    const index_t backward_end = b > 0 ? branch_start_[b - 1].backward : solve_lists_.backward_strips;
+    lists.backward += begin.backward, lists.backward_strips = int(backward_end - begin.backward);
+    return lists;
+  }
+  /// Of Z, for so many right-hand sides.
+  index_t vector_entries(index_t columns) {
+    return on_engine(*queue_, [&](auto& e) {
+      if constexpr (one_launch<decltype(e)>) {
+        core::Fronts f;
+        f.n = plan_.n, f.lines = levels_.lines();
+        return e.template solve_vector_entries<T>(f, columns);
+      } else {
+        return levels_.lines() * columns;
+      }
+    });
+  }
+
+  const std::shared_ptr<detail::QueueState> queue_;
+  const Plan& plan_;
+  const core::SparseTuning tuning_;
+  sparse::Levels levels_;
+  std::vector<core::CholeskyTuning> cholesky_;
+  SparseMemory memory_;
+  UploadedLists lists_;
+  std::size_t F11_at_ = 0, F21_at_ = 0, U_at_ = 0;  // lists of pointers, which follow when the memory is there
+  core::SolveLists solve_lists_;
+  sparse::Ring ring_;                  // empty: the factor is all there
+  index_t at_once_ = tuning_.at_once;  // right-hand sides
+  sparse::LevelData<T> data_{levels_, cholesky_, {}, tuning_.at_once};
+
+ private:
+  template <class Tuning>
+  Tuning find_tuning(Tuning, index_t n, index_t count) const {
+    return tuning::find<Tuning>(queue_->machine(), core::scalar_name(T{}), n, count, "");
+  }
+  std::size_t free_bytes() {
+    return on_engine(*queue_, [](auto& e) -> std::size_t {
+      if constexpr (requires { e.free_bytes(); })
+        return e.free_bytes() - e.free_bytes() / 32;
+      else
+        return std::numeric_limits<std::size_t>::max();
+    });
+  }
+
+  /// Lists and memory for these branches; the factor is all there.
+  void take(const sparse::BranchCut& cut, bool streaming) {
+    levels_ = sparse::make_levels(plan_, cut.branches, tuning_, small_fronts(), queue_->host.threads());
+    cholesky_.clear();
+    for (const sparse::Group& group : levels_.groups)
+      cholesky_.push_back(find_tuning(core::CholeskyTuning{}, group.columns, group.count()));
+    lists_.clear();
+    streaming_ = streaming;
+    collect_solve_lists();
+    collect_lists();
+    const auto entries = [](index_t count) { return std::size_t(count) * sizeof(T); };
+    memory_ = {};
+    memory_.factor = entries(levels_.factor_entries);
+    memory_.updates = entries(levels_.update_entries);
+    memory_.vectors = entries(vector_entries(columns_at_first()));
+    memory_.lists = lists_.bytes() + levels_.front.size() * ((by_level() ? 2 * sizeof(T*) : 0) + sizeof(int)) +
+                    sizeof(int) +                                             // info
+                    std::size_t(solve_lists_.backward_strips) * sizeof(int);  // inexact
+    memory_.scratch = planned_scratch();
+  }
+
+  /// Finds branches for a factor that passes through a ring of what the rest leaves of `most` bytes.
+  void stream_within(std::size_t most, const sparse::BranchRules& rules, const MemoryLimit& limit) {
+    const std::size_t column = memory_.vectors;
+    at_once_ = 1;  // a power of two, which share a pass, in a sixth of the memory
+    while (2 * at_once_ <= tuning_.at_once && 12 * std::size_t(at_once_) * column <= most) at_once_ *= 2;
+    const auto rest = [&] { return memory_.total() - memory_.factor + limit.values; };
+    const auto room = [&] {
+      return index_t((most - std::min(most, rest())) / sizeof(T)) / sparse::Ring::alignment * sparse::Ring::alignment;
+    };
+    const std::size_t fixed = rest() - memory_.updates + std::size_t(at_once_ - 1) * column;
+    take(sparse::cut_for_streaming(plan_, rules, index_t((most - std::min(most, fixed)) / sizeof(T))), true);
+    if (room() < sparse::Ring::least(levels_)) {
+      at_once_ = 1;
+      take(sparse::cut_for_streaming(plan_, rules, 0), true);
+    }
+    const index_t least = sparse::Ring::least(levels_), ring = std::min(room(), sparse::Ring::all(levels_));
+    if (ring < least) {
+      const std::size_t needed = rest() + std::size_t(least) * sizeof(T);
+      if (limit.bytes == 0) core::throw_out_of_memory("device", needed);
+      fail("SparseCholesky", "max_device_bytes", index_t(limit.bytes), "be at least " + std::to_string(needed));
+    }
+    ring_ = sparse::make_ring(levels_, ring);
+    memory_.factor = std::size_t(ring) * sizeof(T);
+    memory_.host = std::size_t(levels_.factor_entries) * sizeof(T);
+  }
+
+  core::FrontLimits small_fronts() {
+    return on_engine(*queue_, [](auto& e) {
+      if constexpr (core::FactorsSmallFrontsFor<std::remove_reference_t<decltype(e)>, T>)
+        return e.template small_front_limits<T>();
+      else
+        return core::FrontLimits();
+    });
+  }
+
+  /// Fronts that solves take together with all those below them.
+  std::vector<char> in_subtree() {
+    return on_engine(*queue_, [&](auto& e) {
+      std::vector<char> inside;
+      if constexpr (one_launch<decltype(e)>)
+        for (const index_t root : sparse::find_subtrees(plan_, e.template solve_limits<T>()))
+          inside.push_back(root >= 0);
+      return inside;
+    });
+  }
+
+  void collect_solve_lists() {
+    on_engine(*queue_, [&](auto& e) {
+      if constexpr (one_launch<decltype(e)>) {
+        const auto limits = e.template solve_limits<T>();
+        sparse::SolveLists l = sparse::make_solve_lists(plan_, levels_, limits, !streaming_);
+        core::SolveLists& to = solve_lists_;
+        to.subtree_groups = int(l.subtree_start.size()) - 1;
+        to.forward_strips = int(l.forward.size()), to.backward_strips = int(l.backward.size());
+        lists_.add(to.subtree_start, std::move(l.subtree_start));
+        lists_.add(to.subtree_fronts, std::move(l.subtree_fronts));
+        lists_.add(to.forward, std::move(l.forward));
+        lists_.add(to.backward, std::move(l.backward));
+        branch_start_ = std::move(l.branch_start);
+      }
+    });
+  }
+  /// Everything but the pointers to blocks, whose memory is not there yet. The drivers need no more of most lists.
+  void collect_lists() {
+    sparse::Levels& l = levels_;
+    core::Fronts& f = data_.fronts;
+    f.count = index_t(l.front.size()), f.lines = l.lines(), f.n = plan_.n, f.update = l.update;
+    lists_.add(f.columns, l.columns);
+    lists_.add(f.line_start, l.line_start);
+    lists_.add(f.first, l.first);
+    lists_.add(f.factor_at, l.factor_at);
+    lists_.add(f.update_at, l.update_at);
+    const auto move = [&](auto& place, auto& list) { lists_.add(place, std::move(list)); };
+    move(f.front, l.line_front);
+    move(f.parent_line, l.parent_line);
+    move(f.child_start, l.child_start);
+    move(f.child_line, l.child_line);
+    move(f.column, l.line_column);
+    move(f.line, l.line);
+    move(f.permutation, l.permutation);
+    move(f.entry_start, l.entry_start);
+    move(f.entry_row, l.entry_row);
+    move(f.entry_source, l.entry_source);
+    move(data_.below, l.below);
+    move(data_.factor_ld, l.factor_ld);
+    move(data_.update_ld, l.update_ld);
+    if (by_level()) {
+      lists_.add(data_.line_ld, std::vector<int>(l.front.size(), int(std::max<index_t>(1, l.lines()))));
+      lists_.add(data_.side, std::vector<int>(l.front.size(), int(tuning_.at_once)));
+    }
+    const std::vector<T*> later(l.front.size());
+    F11_at_ = lists_.add(data_.F11, later);
+    F21_at_ = lists_.add(data_.F21, later);
+    U_at_ = lists_.add(data_.U, later);
+  }
+
+  /// The drivers take their scratch memory and do nothing else.
+  std::size_t planned_scratch() {
+    sparse::LevelData<T> data = data_;
+    // Planning reads no memory: any address will do, but none is computed from a null pointer.
+    data.factor = data.updates = data.Z = reinterpret_cast<T*>(std::uintptr_t(256));
+    data.Z1 = data.Z2 = reinterpret_cast<T**>(std::uintptr_t(256));
+    return plan(*queue_, [&](auto& e) {
+      for (const sparse::BranchLevels& branch : levels_.branches) {
+        sparse::factor(e, data, branch, data.factor, Real<T>(0));
+        if constexpr (!one_launch<decltype(e)>) {
+          sparse::forward(e, data, branch, 1);
+          sparse::backward(e, data, branch, 1);
+        }
+      }
+    });
+  }
+
+  bool streaming_ = false;
+  std::vector<sparse::SolveLists::Start> branch_start_;
+};
+
+}  // namespace trifactor::api

@@ -1,0 +1,191 @@
+#include <sparse/branches.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace trifactor::sparse {
+
+namespace {
+
+constexpr index_t unlimited = std::numeric_limits<index_t>::max();
+
+index_t order_of_update(const Plan& plan, index_t s) { return plan.row_count(s) - plan.col_count(s); }
+
+/// For each subtree: the update matrices of two levels next to each other that are largest together.
+std::vector<index_t> level_peaks(const Plan& plan, const core::UpdateShape& shape) {
+  const index_t fronts = plan.fronts();
+  std::vector<index_t> peak(fronts, 0);
+  std::vector<std::vector<index_t>> entries(fronts);  // of each subtree, by level, the root's last
+  for (index_t s = 0; s < fronts; ++s) {
+    std::vector<index_t>& own = entries[s];
+    own.push_back(shape.entries(order_of_update(plan, s)));
+    for (std::size_t k = own.size(); k-- > 0;) peak[s] = std::max(peak[s], own[k] + (k > 0 ? own[k - 1] : 0));
+    const index_t p = plan.parent[s];
+    if (p < 0) continue;
+    std::vector<index_t>& above = entries[p];
+    if (above.size() < own.size()) above.swap(own);  // the roots' levels stand at the end of both
+    for (std::size_t k = 1; k <= own.size(); ++k) above[above.size() - k] += own[own.size() - k];
+    std::vector<index_t>().swap(own);
+  }
+  return peak;
+}
+
+/// Memory of which pieces are taken where they fit first.
+class Space {
+ public:
+  index_t take(index_t size) {
+    auto gap = free_.begin();
+    while (gap->second < size) ++gap;
+    const auto [at, length] = *gap;
+    free_.erase(gap);
+    if (length > size) free_[at + size] = length - size;
+    return at;
+  }
+  void give(index_t at, index_t size) {
+    auto next = free_.lower_bound(at);
+    if (next->first == at + size) size += next->second, next = free_.erase(next);
+    if (next != free_.begin())
+      if (const auto before = std::prev(next); before->first + before->second == at) {
+        before->second += size;
+        return;
+      }
+    free_[at] = size;
+  }
+  /// Behind everything that is taken.
+  index_t end() const { return std::prev(free_.end())->first; }
+
+ private:
+  std::map<index_t, index_t> free_{{0, unlimited / 2}};  // where gaps begin, and their size; the last has no end
+};
+
+index_t largest_front(const Plan& plan) {
+  index_t largest = 0;
+  for (index_t s = 0; s < plan.fronts(); ++s)
+    largest = std::max(largest, plan.factor_start[s + 1] - plan.factor_start[s]);
+  return largest;
+}
+
+/// Alive at once when fronts are taken one by one.
+index_t least_updates(const Plan& plan, const core::UpdateShape& shape) {
+  std::vector<index_t> of_children(plan.fronts(), 0);
+  index_t alive = 0, most = 0;
+  for (index_t s = 0; s < plan.fronts(); ++s) {
+    const index_t own = shape.entries(order_of_update(plan, s));
+    most = std::max(most, alive += own);
+    alive -= of_children[s];
+    if (plan.parent[s] >= 0) of_children[plan.parent[s]] += own;
+  }
+  return most;
+}
+
+BranchCut cut(const Plan& plan, const BranchRules& rules, const BranchLimits& limits) {
+  BranchCut result{cut_into_branches(plan, rules, limits), 0};
+  result.update_entries = place_updates(plan, rules.update, result.branches).entries;
+  return result;
+}
+
+}  // namespace
+
+std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules, const BranchLimits& limits) {
+  const index_t fronts = plan.fronts();
+  const std::vector<index_t> peak = level_peaks(plan, rules.update);
+  std::vector<index_t> first(fronts);  // of the subtree
+  for (index_t s = 0; s < fronts; ++s) first[s] = s;
+  for (index_t s = 0; s < fronts; ++s)
+    if (const index_t p = plan.parent[s]; p >= 0) first[p] = std::min(first[p], first[s]);
+  const auto factor_entries = [&](index_t begin, index_t end) {
+    return plan.factor_start[end] - plan.factor_start[begin];
+  };
+  const auto fits = [&](index_t s) {
+    return (peak[s] <= limits.updates && factor_entries(first[s], s + 1) <= limits.factor) ||
+           (!rules.in_subtree.empty() && rules.in_subtree[s]);
+  };
+  std::vector<Branch> branches;
+  index_t updates = 0;
+  bool open = false;  // the last branch may grow
+  for (index_t s = 0; s < fronts;) {
+    if (!fits(s)) {  // children, if there are any, are in earlier branches
+      branches.push_back({s, s + 1}), open = false, ++s;
+      continue;
+    }
+    index_t root = s;  // of the largest subtree that begins with s and fits
+    for (index_t p = plan.parent[s]; p >= 0 && first[p] == s && fits(p); p = plan.parent[p]) root = p;
+    if (open &&
+        (updates + peak[root] > limits.updates || factor_entries(branches.back().begin, root + 1) > limits.factor))
+      open = false;
+    if (!open) branches.push_back({s, s}), updates = 0, open = true;
+    branches.back().end = root + 1, updates += peak[root], s = root + 1;
+  }
+  return branches;
+}
+
+std::vector<std::vector<index_t>> levels_of_branch(const Plan& plan, const Branch& branch) {
+  std::vector<index_t> depth(branch.end - branch.begin, 0);
+  index_t levels = 0;
+  for (index_t s = branch.end - 1; s >= branch.begin; --s) {
+    const index_t p = plan.parent[s];
+    if (p >= 0 && p < branch.end) depth[s - branch.begin] = depth[p - branch.begin] + 1;
+    levels = std::max(levels, depth[s - branch.begin] + 1);
+  }
+  std::vector<std::vector<index_t>> fronts(levels);
+  for (index_t s = branch.begin; s < branch.end; ++s) fronts[levels - 1 - depth[s - branch.begin]].push_back(s);
+  return fronts;
+}
+
+UpdatePlaces place_updates(const Plan& plan, const core::UpdateShape& shape, const std::vector<Branch>& branches) {
+  constexpr index_t alignment = 32;  // entries
+  const index_t fronts = plan.fronts();
+  UpdatePlaces places;
+  places.at.assign(fronts, 0);
+  std::vector<index_t> size(fronts), first_child(fronts, -1), next_child(fronts, -1);
+  std::vector<char> odd(fronts, 0);  // depth
+  for (index_t s = fronts - 1; s >= 0; --s) {
+    size[s] = core::ceil_div(shape.entries(order_of_update(plan, s)), alignment) * alignment;
+    if (const index_t p = plan.parent[s]; p >= 0) next_child[s] = std::exchange(first_child[p], s), odd[s] = !odd[p];
+  }
+  // Fronts at an even depth have one end of the array, those at an odd depth the other: what is alive at one end is
+  // nearly a stack.
+  Space ends[2];
+  for (const Branch& branch : branches)
+    for (const std::vector<index_t>& level : levels_of_branch(plan, branch)) {
+      for (const index_t s : level)
+        if (size[s] > 0) places.at[s] = ends[int(odd[s])].take(size[s]);
+      places.entries = std::max(places.entries, ends[0].end() + ends[1].end());
+      for (const index_t s : level)
+        for (index_t c = first_child[s]; c >= 0; c = next_child[c])
+          if (size[c] > 0) ends[int(odd[c])].give(places.at[c], size[c]);
+    }
+  for (index_t s = 0; s < fronts; ++s)
+    if (odd[s] && size[s] > 0) places.at[s] = places.entries - places.at[s] - size[s];
+  return places;
+}
+
+BranchCut cut_in_memory(const Plan& plan, const BranchRules& rules, index_t small_entries) {
+  BranchCut best = cut(plan, rules, {unlimited, unlimited});
+  if (best.update_entries <= small_entries) return best;
+  const index_t least = least_updates(plan, rules.update);
+  for (index_t limit = best.update_entries / 2; limit > least / 32; limit /= 2) {
+    if (100 * (best.update_entries + plan.factor_entries) <= 115 * (least + plan.factor_entries)) break;
+    if (BranchCut next = cut(plan, rules, {limit, unlimited}); next.update_entries < best.update_entries)
+      best = std::move(next);
+  }
+  return best;
+}
+
+BranchCut cut_for_streaming(const Plan& plan, const BranchRules& rules, index_t entries) {
+  const index_t front = largest_front(plan);
+  const index_t least = least_updates(plan, rules.update);
+  for (index_t limit = plan.factor_entries; limit > least / 32; limit /= 2) {
+    // Large branches are fast, but leave less room for the factor. A branch is computed, one is copied, one waits.
+    BranchCut next = cut(plan, rules, {limit, std::max(front, (entries - least) / 3)});
+    const index_t room = entries - next.update_entries;
+    if (room >= std::max(front, entries / 2) || (room >= front && next.update_entries <= least + least / 8))
+      return next;
+  }
+  return cut(plan, rules, {0, 0});
+}
+
+}  // namespace trifactor::sparse

@@ -1,0 +1,48 @@
+// Branches: the order in which fronts are factored level by level, so that few update matrices are alive at once and a
+// part of the factor at a time is enough.
+#pragma once
+
+#include <core/fronts.hpp>
+#include <sparse/plan.hpp>
+
+namespace trifactor::sparse {
+
+/// What branches have to heed besides: how update matrices are stored, and which fronts belong to small subtrees, whose parts
+/// are not separated: solves take them as a whole.
+struct BranchRules {
+  core::UpdateShape update;
+  std::vector<char> in_subtree;  // of each front; empty: none
+};
+
+/// What a branch of several fronts may have: entries of update matrices that are alive at once, and of the factor.
+struct BranchLimits {
+  index_t updates, factor;
+};
+
+/// The fewest branches within the limits.
+std::vector<Branch> cut_into_branches(const Plan&, const BranchRules&, const BranchLimits&);
+
+/// The fronts of each level of a branch. A parent is in the level after its last children, so an update matrix waits
+/// for no more than that level.
+std::vector<std::vector<index_t>> levels_of_branch(const Plan&, const Branch&);
+
+/// Where every update matrix lies, in an array of so many entries.
+struct UpdatePlaces {
+  std::vector<index_t> at;  // of each front
+  index_t entries = 0;
+};
+UpdatePlaces place_updates(const Plan&, const core::UpdateShape&, const std::vector<Branch>&);
+
+/// Branches and the update matrices that are then alive at once.
+struct BranchCut {
+  std::vector<Branch> branches;
+  index_t update_entries;
+};
+/// The largest branches with which factor and update matrices take little more than they must; all in one where this is
+/// little memory anyway.
+BranchCut cut_in_memory(const Plan&, const BranchRules&, index_t small_entries);
+/// Branches for a factor that is elsewhere, of which a part lies in what the update matrices leave of `entries`. If
+/// that is too little, every front is a branch, which takes least.
+BranchCut cut_for_streaming(const Plan&, const BranchRules&, index_t entries);
+
+}  // namespace trifactor::sparse

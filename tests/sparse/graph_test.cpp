@@ -1,0 +1,97 @@
+// Sparse factorizations without waiting: captured with solves in one CUDA graph, and on several streams.
+#include <sparse/calls.hpp>
+#include <support/captured_stream.hpp>
+#include <support/ratios.hpp>
+
+namespace trifactor::test {
+namespace {
+
+template <class T>
+class SparseGraph : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
+  }
+  Random random;
+
+ private:
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "TRIFACTOR_TEST_SEED=" + std::to_string(test_seed())};
+};
+TYPED_TEST_SUITE(SparseGraph, Scalars, ScalarNames);
+
+TYPED_TEST(SparseGraph, SparseFactorAndSolveAreOneGraph) {
+  using T = TypeParam;
+  const auto pattern = poisson3d<T>(this->random, 12);
+  const auto given = pattern.stored(Stored::Lower);
+  const auto plan = analyze(given.pattern());
+  for (const bool streamed : {false, true}) {
+    SCOPED_TRACE(streamed ? "streamed" : "in memory");
+    Stream stream;
+    Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
+    const std::size_t all = SparseCholesky<T>::memory(q, *plan).total();
+    SparseCholesky<T> F(q, plan, {.max_device_bytes = streamed ? all - all / 8 : 0});
+    EXPECT_EQ(F.memory().host > 0, streamed);
+    DeviceArray<T> values(q, given.values);
+    DeviceArray<int> info(q, 1, garbage);
+    DeviceMatrix<T> X(q, HostMatrix<T>(pattern.n, 1));
+    q.sync();
+    stream.begin();
+    F.factor_async(std::span<const T>(values.data(), given.values.size()), info.data());
+    F.solve(X.view());
+    expect_success(stream.end());
+    stream.instantiate();
+    for (const index_t bad : {-1, 5, -1, 1000}) {
+      const auto A = pattern.with_new_values(this->random);
+      auto now = A.stored(Stored::Lower);
+      if (bad >= 0) now.at(bad, bad) = T(-1);
+      const auto B = random_matrix<T>(this->random, A.n, 1);
+      values.upload(now.values);
+      X.upload(B);
+      stream.replay();
+      q.sync();
+      EXPECT_EQ(info.download()[0], bad + 1);
+      if (bad < 0) { EXPECT_LT(A.solve_ratio(X.download(), B), threshold); }
+      if (bad >= 0) { EXPECT_TRUE(same_bits(X.download(), B)); }
+      // A call outside of the graph does not trust what a replay has left on the device.
+      factor(q, F, A.stored(Stored::Lower).values);
+      auto Y = B;
+      solve(q, F, Y);
+      EXPECT_LT(A.solve_ratio(Y, B), threshold);
+    }
+  }
+}
+
+TYPED_TEST(SparseGraph, ObjectsOfOnePlanWorkOnTwoStreams) {
+  using T = TypeParam;
+  const auto pattern = poisson3d<T>(this->random, 12);
+  const auto plan = analyze(pattern.stored(Stored::Lower).pattern());
+  struct Side {
+    Stream stream;
+    Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
+  } sides[2];
+  std::vector<SparseCholesky<T>> F;
+  for (Side& side : sides) F.emplace_back(side.q, plan);
+  for (int turn = 0; turn < 5; ++turn) {
+    const SparseMatrix<T> A[2] = {pattern.with_new_values(this->random), pattern.with_new_values(this->random)};
+    const auto B = random_matrix<T>(this->random, pattern.n, 2);
+    std::vector<DeviceArray<T>> values;
+    std::vector<DeviceArray<int>> info;
+    std::vector<DeviceMatrix<T>> X;
+    for (int k = 0; k < 2; ++k) {
+      values.emplace_back(sides[k].q, A[k].stored(Stored::Lower).values);
+      info.emplace_back(sides[k].q, 1, garbage);
+      X.emplace_back(sides[k].q, B);
+    }
+    for (int k = 0; k < 2; ++k) {
+      F[k].factor_async(std::span<const T>(values[k].data(), std::size_t(plan->entries())), info[k].data());
+      F[k].solve(X[k].view());
+    }
+    for (int k = 0; k < 2; ++k) {
+      EXPECT_EQ(info[k].download()[0], 0);
+      EXPECT_LT(A[k].solve_ratio(X[k].download(), B), threshold);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trifactor::test
