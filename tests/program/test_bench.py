@@ -393,12 +393,13 @@ class Usage(BenchTest):
                         ("solve", "against energy method n rhs tuning uplo"),
                         ("inverse", "against energy method n tuning uplo"),
                         ("batch", "against count energy kind method n preset rhs sizes tuning uplo"),
-                        ("sparse", "against energy matrix ordering rhs tuning"), ("value", "energy n uplo"),
+                        ("sparse", "against energy matrix max-device-bytes ordering rhs tuning"), ("value", "energy n uplo"),
                         ("update", "each energy looking n nb tuning uplo"),
                         ("tile", "energy form ib leaf n tuning uplo")]:
             with self.subTest(op=op):
                 text = self.succeed("bench", op, "--help")
-                self.assertEqual(sorted(re.findall(r"(?m)^  (?:-h,)?--(\w+)", text)), sorted((everywhere + " " + own).split()))
+                self.assertEqual(sorted(re.findall(r"(?m)^  (?:-h,)?--([a-z-]+)", text)),
+                                 sorted((everywhere + " " + own).split()))
                 self.assertIn("  " + op + " ", self.succeed("bench", "--help"))
 
     def test_tuning_reaches_the_library(self):
