@@ -121,7 +121,7 @@ class Cuda(TraceTest):
         for looking in ["left", "right"]:
             tuning = "whole=0 persistent=0 nb=256 leaf=256 looking=" + looking
             summary, tracks = self.trace("--n", "4096", "--tuning", tuning, device="cuda")
-            self.assertEqual(list(tracks), ["main lane", "side lane"])
+            self.assertEqual([name for name in tracks if "lane" in name], ["main lane", "side lane"])
             side = summary["lanes"][1]
             self.assertGreater(side["overlap_seconds"], 0)
             self.assertLessEqual(side["overlap_seconds"], side["busy_seconds"] * 1.000001)
