@@ -238,18 +238,20 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
     return pointers;
   }
 
-  /// Room for so many right-hand sides: Z grows, and the pointers into it follow.
+  /// Room for so many right-hand sides: Z grows, and the pointers into it follow. All or nothing where memory runs out.
   void make_room(index_t columns) {
     const index_t entries = vector_entries(columns);
     if (Z_.size() >= entries) return;
-    Z_ = Buffer<T>(queue_, entries);
+    Buffer<T> Z(queue_, entries);
+    if (by_level()) {
+      std::vector<int> starts(levels_.line_start.begin(), levels_.line_start.end() - 1);
+      const auto first = blocks(Z.data(), starts, false), second = blocks(Z.data(), starts, true);
+      copy(*queue_, first.data(), Z1_.data(), first.size() * sizeof(T*));
+      copy(*queue_, second.data(), Z2_.data(), second.size() * sizeof(T*));
+    }
+    Z_ = std::move(Z);
     memory_.vectors = std::size_t(Z_.size()) * sizeof(T);
     data_.Z = Z_.data();
-    if (!by_level()) return;
-    std::vector<int> starts(levels_.line_start.begin(), levels_.line_start.end() - 1);
-    const auto first = blocks(Z_.data(), starts, false), second = blocks(Z_.data(), starts, true);
-    copy(*queue_, first.data(), Z1_.data(), first.size() * sizeof(T*));
-    copy(*queue_, second.data(), Z2_.data(), second.size() * sizeof(T*));
   }
 
   const core::MatrixRows& matrix_rows() {
