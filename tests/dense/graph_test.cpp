@@ -11,16 +11,7 @@ namespace trifactor::test {
 namespace {
 
 template <class T>
-class Graph : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
-  }
-  Random random;
-
- private:
-  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "TRIFACTOR_TEST_SEED=" + std::to_string(test_seed())};
-};
+class Graph : public CudaTest {};
 TYPED_TEST_SUITE(Graph, Scalars, ScalarNames);
 
 TYPED_TEST(Graph, EveryRoutineIsCapturedAndReplayedWithNewData) {

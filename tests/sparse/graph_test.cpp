@@ -7,16 +7,7 @@ namespace trifactor::test {
 namespace {
 
 template <class T>
-class SparseGraph : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
-  }
-  Random random;
-
- private:
-  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "TRIFACTOR_TEST_SEED=" + std::to_string(test_seed())};
-};
+class SparseGraph : public CudaTest {};
 TYPED_TEST_SUITE(SparseGraph, Scalars, ScalarNames);
 
 TYPED_TEST(SparseGraph, SparseFactorAndSolveAreOneGraph) {

@@ -1,5 +1,7 @@
-// A stream of the caller's, and a graph captured from it.
+// A stream of the caller's, and a graph captured from it; and tests that have one.
 #pragma once
+
+#include <support/device.hpp>
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -36,6 +38,18 @@ class Stream {
   cudaStream_t stream_ = nullptr;
   cudaGraph_t graph_ = nullptr;
   cudaGraphExec_t executable_ = nullptr;
+};
+
+/// A test of CUDA queues alone.
+class CudaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
+  }
+  Random random;
+
+ private:
+  ::testing::ScopedTrace trace_{__FILE__, __LINE__, "TRIFACTOR_TEST_SEED=" + std::to_string(test_seed())};
 };
 
 }  // namespace trifactor::test
