@@ -8,26 +8,16 @@ Files count in the order of their names, which begin with a date, and lines in t
 measurement is the one that is shown. A cell is the peer's time over ours, both measured in one run.
 """
 import difflib
-import json
 import pathlib
 import re
 import sys
+
+from plot_results import read_rows
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MACHINE = "NVIDIA H200"
 ONE = [512, 1024, 2048, 4096, 8192, 16384, 24576, 40960]
 BATCH = [4, 8, 16, 32, 64, 100, 128, 256, 512]
-
-
-def read_rows(files):
-    rows = []
-    for file in files:
-        for number, line in enumerate(file.read_text().splitlines(), 1):
-            try:
-                rows.append(json.loads(line))
-            except ValueError as error:
-                sys.exit(f"{file}:{number}: not a JSON object: {error}")
-    return rows
 
 
 def is_plain(row):
