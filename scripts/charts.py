@@ -29,10 +29,10 @@ def number_on_axis(value):
 
 
 class Svg:
-    def __init__(self, title):
-        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+    def __init__(self, title, height=HEIGHT):
+        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" '
                       f'font-family="sans-serif" font-size="12">',
-                      f"<title>{escaped(title)}</title>", f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
+                      f"<title>{escaped(title)}</title>", f'<rect width="{WIDTH}" height="{height:g}" fill="white"/>']
 
     def line(self, x1, y1, x2, y2, colour, extra=""):
         self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{extra}/>')
@@ -94,11 +94,24 @@ def grid(svg, top, step, scale=1.0):
     return place
 
 
-def bounds_of(svg, place, bounds, scale):
-    """Dotted lines with a name and its number: what cannot be exceeded."""
+def bounds_of(svg, place, bounds, scale, at_left=True):
+    """Dotted lines with a name and its number: what the others are measured by. The name stands on the left, where
+    curves are low, or on the right."""
     for name, value in bounds.items():
-        svg.line(LEFT, place(value), WIDTH - RIGHT, place(value), "#999", ' stroke-dasharray="2 3"')
-        svg.text(WIDTH - RIGHT - 4, place(value) - 4, f"{name} {value * scale:.3g}", "end", ' fill="#777"')
+        svg.line(LEFT, place(value), WIDTH - RIGHT, place(value), "#555", ' stroke-dasharray="2 3"')
+        svg.text(LEFT + 36 if at_left else WIDTH - RIGHT - 4, place(value) - 4, f"{name} {value * scale:.3g}",
+                 "start" if at_left else "end", ' fill="#555"')
+
+
+def ticks_on_axis(svg, xs, place_x, bottom):
+    """A mark for each x, and its number where that touches no other: the last one, the first, then the others."""
+    named = []
+    for x in [xs[-1], *xs]:
+        if all(abs(place_x(x) - place_x(other)) > 44 for other in named):
+            named.append(x)
+            svg.text(place_x(x), bottom + 18, number_on_axis(x), "middle")
+    for x in xs:
+        svg.line(place_x(x), bottom, place_x(x), bottom + 4, "#333")
 
 
 def in_tera(unit, top):
@@ -106,9 +119,9 @@ def in_tera(unit, top):
     return ("Tflop/s", 1e-3) if unit == "Gflop/s" and top >= 2000 else (unit, 1)
 
 
-def line_chart(title, lines, across="n", unit="Gflop/s", bounds=None, top=None, steps=False):
-    """lines: {name: {x: y}}; bounds: {name: y}; top: the upper edge. steps: no marks, for samples over time.
-    None without lines."""
+def line_chart(title, lines, across="n", unit="Gflop/s", bounds=None, top=None, steps=False, linear=False):
+    """lines: {name: {x: y}}; bounds: {name: y}; top: the upper edge. steps: no marks, for samples over time. linear: x
+    is no size, so that doublings mean nothing. None without lines."""
     if not lines:
         return None
     svg = Svg(title)
@@ -120,17 +133,14 @@ def line_chart(title, lines, across="n", unit="Gflop/s", bounds=None, top=None, 
     unit, scale = in_tera(unit, top)
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     place_y = grid(svg, top, step, scale)
-    wide = not steps and xs[0] > 0 and xs[-1] > 20 * xs[0]   # then every doubling takes the same space
-    place = (lambda x: math.log2(x / xs[0])) if wide else (lambda x: x)
+    wide = not steps and not linear and xs[0] > 0 and xs[-1] >= 4 * xs[0]   # then every doubling takes the same space
+    begin = 0 if steps else xs[0]
+    place = (lambda x: math.log2(x / begin)) if wide else (lambda x: x - begin)
     span = place(xs[-1]) or 1
     place_x = lambda x: LEFT + (right - LEFT) * place(x) / span
-    last = -1e9
-    for x in [round_up(xs[-1])[1] * i for i in range(12) if round_up(xs[-1])[1] * i <= xs[-1]] if steps else xs:
-        svg.line(place_x(x), bottom, place_x(x), bottom + 4, "#333")
-        if place_x(x) - last > 44:                    # names that do not touch
-            svg.text(place_x(x), bottom + 18, number_on_axis(x), "middle")
-            last = place_x(x)
-    svg.text((LEFT + right) / 2, HEIGHT - 14, across + (", every doubling as wide" if wide else ""), "middle")
+    whole = [round_up(xs[-1])[1] * i for i in range(12) if round_up(xs[-1])[1] * i <= xs[-1]]
+    ticks_on_axis(svg, whole if steps else xs, place_x, bottom)
+    svg.text((LEFT + right) / 2, HEIGHT - 14, across + (" (log scale)" if wide else ""), "middle")
     svg.text(8, TOP - 10, unit) if len(unit) > 9 else svg.text(LEFT, TOP - 10, unit, "middle")
     svg.text((LEFT + right) / 2, 20, title, "middle", ' font-size="14"')
     bounds_of(svg, place_y, bounds, scale)
@@ -141,7 +151,8 @@ def line_chart(title, lines, across="n", unit="Gflop/s", bounds=None, top=None, 
         svg.curve(points, colour, name.split(",")[0] in PEERS, marks=not steps)
         drawn.append((name, points[-1], colour))
     for (name, end, colour), height in zip(drawn, apart([d[1][1] for d in drawn], 15)):
-        svg.line(end[0] + 4, end[1], right + 12, height, colour, ' stroke-width="0.5"')
+        dots = ' stroke-dasharray="1 5"' if end[0] < right - 1 else ""   # not as if the curve went on
+        svg.line(end[0] + 4, end[1], right + 12, height, colour, f' stroke-width="0.5"{dots}')
         svg.text(right + 16, height + 4, name, "start", f' fill="{colour}"')
     return svg.done()
 
@@ -170,23 +181,28 @@ def bar_chart(title, bars, unit, bounds=None):
                  ' font-size="11"')
     svg.text(8, TOP - 10, unit)
     svg.text((LEFT + right) / 2, 20, title, "middle", ' font-size="14"')
-    bounds_of(svg, place_y, bounds, scale)
-    for k, name in enumerate(names):
-        svg.box(right + 14, TOP + 18 * k, 10, 10, colour[name])
-        svg.text(right + 30, TOP + 9 + 18 * k, name)
+    bounds_of(svg, place_y, bounds, scale, at_left=False)
+    legend(svg, colour if names != [unit] else {})
     return svg.done()
+
+
+def legend(svg, colour, most=20):
+    for k, name in enumerate(list(colour)[:most]):
+        svg.box(WIDTH - RIGHT + 14, TOP + 18 * k, 10, 10, colour[name])
+        svg.text(WIDTH - RIGHT + 30, TOP + 9 + 18 * k, name)
 
 
 def timeline_chart(title, pieces):
     """pieces: [(lane, name, begin, end)] in milliseconds; lanes lie below each other."""
-    svg = Svg(title)
     lanes = list(dict.fromkeys(lane for lane, *_ in pieces))
-    first, last = min(p[2] for p in pieces), max(p[3] for p in pieces)
-    right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
-    place_x = lambda t: LEFT + (right - LEFT) * (t - first) / ((last - first) or 1)
-    height = min(60.0, (bottom - TOP) / len(lanes))
     colours = Colours()
     colour = {name: colours.of(name) for name in dict.fromkeys(name for _, name, *_ in pieces)}
+    first, last = min(p[2] for p in pieces), max(p[3] for p in pieces)
+    right = WIDTH - RIGHT
+    height = min(60.0, (HEIGHT - BOTTOM - TOP) / len(lanes))
+    bottom = TOP + height * len(lanes)
+    svg = Svg(title, max(bottom + BOTTOM, TOP + 18 * min(20, len(colour)) + 8))
+    place_x = lambda t: LEFT + (right - LEFT) * (t - first) / ((last - first) or 1)
     for i, lane in enumerate(lanes):
         svg.line(LEFT, TOP + (i + 1) * height, right, TOP + (i + 1) * height, "#ddd")
         svg.text(LEFT - 6, TOP + (i + 0.6) * height, lane, "end", ' font-size="10"')
@@ -194,13 +210,10 @@ def timeline_chart(title, pieces):
         y = TOP + lanes.index(lane) * height
         svg.box(place_x(begin), y + 3, max(0.4, place_x(end) - place_x(begin)), height - 6, colour[name])
     _, step = round_up(last - first)
-    i = 0
-    while first + i * step <= last:
-        svg.text(place_x(first + i * step), bottom + 18, number(round(first + i * step, 6)), "middle")
-        i += 1
-    svg.text((LEFT + right) / 2, HEIGHT - 14, "ms", "middle")
+    for i in range(math.ceil(first / step - 1e-9), math.floor(last / step + 1e-9) + 1):
+        svg.line(place_x(i * step), bottom, place_x(i * step), bottom + 4, "#333")
+        svg.text(place_x(i * step), bottom + 18, number(round(i * step, 6)), "middle")
+    svg.text((LEFT + right) / 2, bottom + 38, "ms", "middle")
     svg.text((LEFT + right) / 2, 20, title, "middle", ' font-size="14"')
-    for k, name in enumerate(list(colour)[:20]):
-        svg.box(right + 14, TOP + 18 * k, 10, 10, colour[name])
-        svg.text(right + 30, TOP + 9 + 18 * k, name)
+    legend(svg, colour)
     return svg.done()

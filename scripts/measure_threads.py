@@ -7,6 +7,7 @@ time that is more than a tenth above that of fewer threads is marked with `!`. -
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -25,7 +26,7 @@ def cases(which, matrices):
             yield "batch", f"batch of 10000, n={n}", ["batch", "--n", n], None
             yield "batch", f"solve 10000, n={n}", ["batch", "--n", n, "--method", "solve", "--rhs", "1"], None
     if "dense" in which:
-        for n in ("100", "500", "2000", "5000"):
+        for n in ("100", "500", "1000", "2000", "5000"):
             yield "dense", f"cholesky n={n}", ["cholesky", "--n", n], None
             yield "dense", f"lu n={n}", ["lu", "--n", n], None
             yield "dense", f"solve n={n}, 1 rhs", ["solve", "--n", n, "--rhs", "1"], None
@@ -46,6 +47,7 @@ def main():
     parser.add_argument("--program", default="build/trifactor")
     parser.add_argument("--threads", default="1,2,4,8,16")
     parser.add_argument("--only", default="sparse,many,batch,dense", help="of sparse, many (64 right-hand sides), batch, dense")
+    parser.add_argument("--rows", default="", help="a regular expression: only cases that it is found in, such as 'lu n=500'")
     parser.add_argument("--matrix", default=",".join(SPARSE), help="sparse matrices; 'large' for the four of the documentation")
     parser.add_argument("--seconds", default=0.5, type=float)
     parser.add_argument("--against", default="none", help="cholmod: sparse rows hold its time with the most threads")
@@ -56,6 +58,8 @@ def main():
     kept = []
     print(f"{'ms by number of threads':34s}" + "".join(f"{t:>11d}" for t in counts) + "    peer")
     for kind, title, arguments, phases in cases(options.only.split(","), matrices):
+        if not re.search(options.rows, title):
+            continue
         lines, peers = {}, {}
         for t in counts:
             against = options.against if kind == "sparse" and t == counts[-1] else "none"

@@ -112,10 +112,20 @@ def pictures(rows):
     return {picture: by_own_words(lines) for picture, lines in found.items()}
 
 
+def title_of(op, detail):
+    """"batched Cholesky, ragged"."""
+    if op == "update":
+        return f"updates of order {detail}"
+    if op == "batch" and detail.startswith("lu"):
+        return "batched LU"
+    named = {"batch": "batched Cholesky", "cholesky": "Cholesky", "lu": "LU", "tile": "diagonal tile"}
+    return ", ".join(filter(None, (named.get(op, op), detail)))
+
+
 def draw(picture, lines, peak):
     op, detail, scalar, machine, unit = picture
     across = "nb" if op == "update" else "largest n" if detail in ("ragged", "schedule") else "n"
-    what = f"{op} of order {detail}" if op == "update" else " ".join(filter(None, (op, detail)))
+    what = title_of(op, detail)
     highest = max(max(line.values()) for line in lines.values())
     if unit == OF_COPY:
         return charts.line_chart(f"{what}, {scalar}, {machine}", lines, across, unit, top=100)

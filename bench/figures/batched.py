@@ -11,7 +11,7 @@ SCHEDULES = {name: bench(f"batch --scalar f64 --against none --tuning '{tuning}'
                          cpu="--sizes 96 --n 96,128,191 --count 100",
                          gpu="--sizes 384 --n 384,448,512,640,767 --count 1000")
              for name, tuning in {"in steps, all begin at once": "whole=0 persistent=0 nb=64 leaf=64",
-                                  "an item a block, as they come": "sorted=2147483647 persistent=0",
+                                  "a block an item, unsorted": "sorted=2147483647 persistent=0",
                                   "sorted by size": "sorted=1"}.items()}
 TRSM = bench("batch --method solve --scalar f64", toy="--n 16 --count 3 --rhs 4", cpu="--n 128,256 --count 50 --rhs 64",
              gpu="--n 128,256,512 --count 300 --rhs 256")
@@ -76,7 +76,7 @@ def batch_lines(results, ours, hosts, scalar):
 
 
 def draw_batches(ours, hosts, what):
-    return lambda results: {suffix: charts.line_chart(f"{what}, {scalar}, {results.machine}",
+    return lambda results: {suffix: charts.line_chart(f"batched Cholesky, {what}, {scalar}, {results.machine}",
                                                       batch_lines(results, ours, hosts, scalar),
                                                       "n" if what.startswith("one size") else "largest n")
                             for suffix, scalar in (("", "f64"), ("-single", "f32"))}
@@ -91,9 +91,9 @@ def over_cusolver(results, scalar):
 
 
 def draw_native(results):
-    return {suffix: charts.line_chart(f"one matrix, {scalar}, {results.machine}",
+    return {suffix: charts.line_chart(f"Cholesky of one matrix, {scalar}, {results.machine}",
                                       factor_lines(results, CHOLESKY, HOST_CHOLESKY, scalar),
-                                      bounds=bound("fastest update", fastest(updates_in(results, scalar))))
+                                      bounds=bound("fastest BLAS update", fastest(updates_in(results, scalar))))
             for suffix, scalar in (("", "f64"), ("-single", "f32"))}
 
 
@@ -110,23 +110,25 @@ def figure(number, title, runs, draw, claims=(), note=""):
 
 FIGURES = [
     figure(5, "the loop over ib columns inside the kernel, or outside", LOOPS,
-           lambda results: charts.line_chart(f"batched Cholesky, double, {results.machine}", loop_lines(results)),
+           lambda results: charts.line_chart(f"batched Cholesky, where the loop over columns is, f64, {results.machine}",
+                                             loop_lines(results)),
            [Claim("loop outside (exclusive) over inside (inclusive)", "above 1: occupancy", outside_over_inside)]),
     figure(6, "sizes around a mean: schedules", list(SCHEDULES.values()),
-           lambda results: charts.line_chart(f"sizes around a mean up to n, {results.machine}", schedule_lines(results),
-                                             "largest n"),
+           lambda results: charts.line_chart(f"batched Cholesky, sizes around 384 up to n, f64, {results.machine}",
+                                             schedule_lines(results), "largest n"),
            [Claim("lost by the widest variation, all items at once (greedy)", "25 %",
                   lambda r: lost_by_variation(r, "in steps, all begin at once")),
             Claim("lost by the widest variation, best schedule (lazy)", "none",
                   lambda r: lost_by_variation(r, "sorted by size"))],
            "ours has no lazy schedule: it won no size, and items sorted by size take its place"),
     figure(7, "solves with triangles of a batch", [TRSM],
-           lambda results: charts.line_chart(f"batched solves, double, {results.machine}",
+           lambda results: charts.line_chart(f"solves with Cholesky factors of a batch, f64, {results.machine}",
                                              lines_of(results.rows(TRSM))),
            [Claim("over cuBLAS", "4 to 5", lambda r: span(quotients(lines_of(r.rows(TRSM)), "trifactor", "cublas")))],
            "both triangles of a factor, by size, in place of one triangle by the width of its inverted blocks"),
     figure(8, "one kernel, or the blocked driver", list(CROSSOVER.values()),
-           lambda results: charts.line_chart(f"batched Cholesky, double, {results.machine}", crossover_lines(results)),
+           lambda results: charts.line_chart(f"batched Cholesky, one kernel or blocked, f64, {results.machine}",
+                                             crossover_lines(results)),
            [Claim("one kernel over blocked, n below 400", "1.12 to 4",
                   lambda r: span({x: q for x,
                                   q in quotients(crossover_lines(r), "one kernel", "blocked").items() if x < 400}))]),

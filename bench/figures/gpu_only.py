@@ -72,7 +72,7 @@ def draw_factorization(scalar):
     def draw(results):
         lines = factor_lines(results, CHOLESKY, HOST_CHOLESKY, scalar)
         return charts.line_chart(f"Cholesky, {scalar}, {results.machine}", lines,
-                                 bounds=bound("fastest update", fastest(updates_in(results, scalar))))
+                                 bounds=bound("fastest BLAS update", fastest(updates_in(results, scalar))))
     return draw
 
 
@@ -103,12 +103,12 @@ FIGURES = [
     figure(6, "the updates step by step", [STEPS], draw_steps, note=ONE_GPU),
     figure(7, "the updates step by step", [STEPS], draw_steps, note=ONE_GPU),
     figure(9, "the loop inside the tile's kernel, or outside", [LOOPS], lambda results: charts.line_chart(
-        f"diagonal tile, {results.machine}", loop_lines(results)),
+        f"diagonal tile, f64, {results.machine}", loop_lines(results)),
         [Claim("loop-inclusive over loop-exclusive", "above 1 for each ib", best_exclusive)]),
     figure(10, "recursion in the tile", [RECURSION], lambda results: charts.line_chart(
-        f"diagonal tile by recursion, {results.machine}", recursion_lines(results)), note=ONE_GPU),
+        f"diagonal tile by recursion, f64, {results.machine}", recursion_lines(results)), note=ONE_GPU),
     figure(11, "recursion in the tile", [RECURSION], lambda results: charts.line_chart(
-        f"diagonal tile by recursion, {results.machine}", recursion_lines(results)),
+        f"diagonal tile by recursion, f64, {results.machine}", recursion_lines(results)),
         [Claim("recursive over not, largest tile", "above 1: needed for large nb", gain_of_recursion)], ONE_GPU),
     figure(12, "the tile beside the update, right-looking", [TRACE["right"]], timeline(TRACE["right"]),
            [Claim("part of the side lane beside the update", "overlapped", beside(TRACE["right"]))]),

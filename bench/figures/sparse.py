@@ -48,7 +48,7 @@ def draw_levels(results):
     lines = {"fronts": {i + 1: level["fronts"] for i, level in enumerate(levels)},
              "operations": {i + 1: level["operations"] for i, level in enumerate(levels)}}
     return charts.line_chart(f"levels of {analysis(results)['matrix']}, leaves first", lines, "level",
-                             "number in a level")
+                             "number in a level", linear=True)
 
 
 def small_lines(results):
@@ -162,7 +162,7 @@ FIGURES = [
          Claim("data where they are used", "0.5 Gflop/s", small_speed(1))], ORDER_16),
     figure(6, "small operations in batches", [*SMALL, ONE_FROM_HOST], lambda results: charts.line_chart(
         f"factors of order 16, {results.machine}", {"one call": small_lines(results)["data where they are used"]},
-        "in one call"),
+        "factors in one call"),
         [Claim("8192 in one call", "1.2 Gflop/s; 34 in 64 concurrent batches", small_speed(8192))], ORDER_16),
     figure(8, "independent fronts by level", [ANALYZE], draw_levels,
            [Claim("fronts in the lowest level", "24,700", lambda r: f"{analysis(r)['levels'][0]['fronts']:,}"),
@@ -175,7 +175,7 @@ FIGURES = [
            [Claim("batches over one by one", "4.8", gain_of_batches)],
            "the time of a whole refactorization in place of a profiler's picture of its leaves"),
     figure(12, "speed by matrix", [SPARSE, SPARSE_HOST],
-           lambda results: charts.bar_chart(f"refactorization, double, {results.machine}", by_matrix(results),
+           lambda results: charts.bar_chart(f"refactorization, f64, {results.machine}", by_matrix(results),
                                             "Gflop/s"),
            [Claim("fastest", "783 Gflop/s", lambda r: f"{max(map(ours_in, by_matrix(r).values())):.0f} Gflop/s"),
             Claim("over the CPU, largest matrices", "2.2 (little fill) to 4.1", lambda r: span(

@@ -36,6 +36,13 @@ class TRIFACTOR_API DeviceFault : public Error {
   using Error::Error;
 };
 
+/// The caller asked for it: see interrupt.hpp. What the call was to write is unspecified, what it only read is as it was.
+/// A sparse factor holds no factorization then (info() is -1) and can be used again.
+class TRIFACTOR_API Interrupted : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The leading minor of order() is not positive definite (value forms only; expert forms report through info).
 class TRIFACTOR_API NotPositiveDefinite : public Error {
  public:

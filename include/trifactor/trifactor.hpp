@@ -3,6 +3,7 @@
 
 #include <trifactor/cholesky.hpp>
 #include <trifactor/info.hpp>
+#include <trifactor/interrupt.hpp>
 #include <trifactor/lu.hpp>
 #include <trifactor/makers.hpp>
 #include <trifactor/measure.hpp>

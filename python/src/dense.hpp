@@ -2,6 +2,7 @@
 #pragma once
 
 #include "operand.hpp"
+#include "signals.hpp"
 
 #include <optional>
 
@@ -93,12 +94,5 @@ nb::object reveal_values(const Array& values, const Matrices& A, Queue&);
 [[noreturn]] void raise_type_error(const std::string&);
 /// Raises the class of trifactor/_errors.py for the first item whose info is not 0, if there is one.
 void raise_failure(const char* error, const std::vector<int>& info, const Matrices& A);
-
-/// One job on the host may take long: other threads of Python run meanwhile.
-template <class F>
-void without_gil(F f) {
-  nb::gil_scoped_release release;
-  f();
-}
 
 }  // namespace trifactor::python

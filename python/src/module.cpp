@@ -2,6 +2,7 @@
 #include "docs.hpp"
 #include "lu.hpp"
 #include "queues.hpp"
+#include "signals.hpp"
 #include "solve.hpp"
 #include "sparse.hpp"
 #include "timing.hpp"
@@ -58,6 +59,7 @@ NB_MODULE(_core, m) {
   using namespace trifactor::python;
   nb::set_leak_warnings(false);  // factors may live until the interpreter ends
   prepare_arrays();
+  set_main_thread(nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident")));
   m.doc() = "The extension behind trifactor.";
   m.attr("Array") = nb::module_::import_("typing").attr("TypeVar")("Array");
   nb::register_exception_translator(translate);

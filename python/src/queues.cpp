@@ -1,4 +1,5 @@
 #include "queues.hpp"
+#include "signals.hpp"
 
 #include <atomic>
 #include <list>
@@ -82,6 +83,7 @@ void leave_parents_queues() {
   new ThreadQueues(std::move(queues()));  // never destroyed
   queues().host.reset(), queues().streams.clear();
   host_threads = 1;
+  set_main_thread(PyThread_get_thread_ident());
 }
 
 void release_queues() {

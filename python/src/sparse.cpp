@@ -84,9 +84,10 @@ class Solver {
 
   template <class F>
   auto locked(F f) const {
-    nb::gil_scoped_release release;
-    const std::lock_guard lock(queue_->mutex);
-    return f();
+    return without_gil([&] {
+      const std::lock_guard lock(queue_->mutex);
+      return f();
+    });
   }
 
   Dtype dtype_;

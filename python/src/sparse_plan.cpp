@@ -39,8 +39,7 @@ auto with_pattern(nb::handle start, nb::handle index, index_t n, bool by_rows, S
     if (i.size() < p.entries())
       raise_value_error("indices has " + std::to_string(i.size()) + " entries but indptr ends with " +
                         std::to_string(p.entries()));
-    nb::gil_scoped_release release;
-    return f(p);
+    return without_gil([&] { return f(p); });
   };
   return s.wide ? call(std::int64_t{}) : call(std::int32_t{});
 }

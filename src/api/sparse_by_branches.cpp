@@ -54,6 +54,7 @@ class ByBranches final : public SparseNumeric<T> {
     if (failed_ != 0) return;
     const bool all = part == SparsePart::All;
     for (index_t done = 0; done < B.cols; done += tuning_.at_once) {
+      core::heed_interruption();
       const auto some = B.block(0, done, plan_.n, std::min(tuning_.at_once, B.cols - done));
       const index_t k = some.cols;
       T* X = vectors_for(k);

@@ -2,6 +2,7 @@
 #include <api/check.hpp>
 #include <api/sparse_numeric.hpp>
 #include <core/condition.hpp>
+#include <core/interruption.hpp>
 #include <core/memory.hpp>
 #include <core/path.hpp>
 #include <host/sparse_lu.hpp>
@@ -225,8 +226,10 @@ template <Scalar T>
 void SparseLu<T>::solve(MatrixView<T> B, Op op) const try {
   const auto b = state_->checked("SparseLu::solve", B);
   state_->check_factored("SparseLu::solve");
-  for (index_t done = 0; done < b.cols; done += State::at_once)
+  for (index_t done = 0; done < b.cols; done += State::at_once) {
+    core::heed_interruption();
     state_->solve_some(b.block(0, done, b.rows, std::min(State::at_once, b.cols - done)), op);
+  }
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>

@@ -186,14 +186,16 @@ void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
     const BlasCallers callers(threads_, min(A.rows, A.cols) > tile_order ? A.count : 0);
     const ThreadScope scope(blas_team(threads_, A.count, 2 * factor_work(A), worth_a_team_of_getrf), A.count > 1);
     const int team = A.count == 1 ? 1 : team_for(threads_, double(A.count) * 2 * factor_work(A));
+    Interruption stop;
 #pragma omp parallel for schedule(dynamic) num_threads(team)
     for (index_t b = 0; b < A.count; ++b) {
-      if (info[b] < 0) continue;
+      if (info[b] < 0 || (A.count > 1 && stop.requested())) continue;
       const auto a = A.item(b);
       if (a.rows == 0 || a.cols == 0) continue;
       const int k = lu_item(a, pivots.item(b), pivots.first);
       if (k != 0 && info[b] == 0) info[b] = int(pivots.first) + k;
     }
+    stop.throw_if_requested();
   }
   swap_rows(A.block(0, -left, A.rows, left), Pivots<const int>(pivots), min(A.rows, A.cols), false, nullptr);
 }

@@ -52,11 +52,13 @@ class GroupedItems {
     const index_t group_size = lanes * max(index_t(1), min(most_groups, size / (lanes * threads * 8)));
     const index_t jobs = alone + ceil_div(size - alone, group_size);
     const int team = team_for(threads, double(size) * work_each);
+    Interruption stop;
 #pragma omp parallel num_threads(team)
     {
       index_t neighbours[most_groups * most_lanes];
 #pragma omp for schedule(dynamic, 1)
       for (index_t job = 0; job < jobs; ++job) {
+        if (stop.requested()) continue;
         if (job < alone) {
           one(item(job));
           continue;
@@ -66,6 +68,7 @@ class GroupedItems {
         side_by_side(listed_ ? list_.data() + first : neighbours, int(group), omp_get_thread_num());
       }
     }
+    stop.throw_if_requested();
   }
 
  private:

@@ -34,6 +34,8 @@ class Progress {
   void set_failed(index_t column);
   bool failed_before(index_t column) const { return failed_.load(std::memory_order_acquire) < column; }
   index_t failed() const;
+  /// As if all columns had failed: what is left of the work is skipped.
+  void set_interrupted() { failed_.store(-1); }
 
   std::size_t bytes() const;
 

@@ -1,5 +1,6 @@
 // The sparse factorization: branches side by side, one thread each, then the fronts above them in tiles.
 #include <core/flop_counter.hpp>
+#include <core/interruption.hpp>
 #include <host/blas.hpp>
 #include <host/front.hpp>
 #include <host/signals.hpp>
@@ -71,7 +72,8 @@ void add_run(T* __restrict to, const T* __restrict from, index_t n) {
 template <class T>
 class Factorization {
  public:
-  Factorization(const SparseData<T>& data, const T* values, Real<T> shift, T* work, Progress& progress)
+  Factorization(const SparseData<T>& data, const T* values, Real<T> shift, T* work, Progress& progress,
+                Interruption& stop)
       : plan_(data.plan),
         schedule_(data.schedule),
         tuning_(data.tuning),
@@ -80,11 +82,13 @@ class Factorization {
         values_(values),
         shift_(shift),
         work_(work),
-        progress_(progress) {}
+        progress_(progress),
+        stop_(stop) {}
 
   /// All fronts in their order, by one thread.
   void alone() const {
     for (const index_t s : schedule_.top) {
+      if (stop_.requested()) return;
       if (!front(s, work_ + schedule_.update_at[s], work_)) return;
       count(s, 1);
     }
@@ -95,6 +99,7 @@ class Factorization {
     const index_t branches = index_t(schedule_.branches.size()), fronts = index_t(schedule_.top.size());
     index_t top = 0, complete = 0;
     for (;;) {
+      heed_interruption();
       index_t ticket = progress_.next_ticket();
       if (ticket < branches) {
         const index_t region = branches <= schedule_.threads ? ticket : t;
@@ -109,6 +114,10 @@ class Factorization {
   }
 
  private:
+  void heed_interruption() const {
+    if (stop_.requested()) progress_.set_interrupted();
+  }
+
   /// One of so many parts of front s is done.
   void count(index_t s, index_t parts) const {
     if (watched_) count_flops(sparse::front_flops(plan_.row_count(s), plan_.col_count(s)) / double(parts));
@@ -118,6 +127,7 @@ class Factorization {
   void branch(index_t b, T* region) const {
     const index_t root = schedule_.branches[b].end - 1;
     for (index_t s = schedule_.branches[b].begin; s <= root; ++s) {
+      heed_interruption();
       if (progress_.failed_before(plan_.first[s])) break;
       if (!front(s, (s == root ? work_ : region) + schedule_.update_at[s], region)) break;
       count(s, 1);
@@ -353,6 +363,7 @@ class Factorization {
   Real<T> shift_;
   T* work_;
   Progress& progress_;
+  Interruption& stop_;
   const bool watched_ = flop_watchers.load(std::memory_order_relaxed) > 0;
 };
 
@@ -361,7 +372,8 @@ class Factorization {
 template <class T>
 index_t sparse_factor(const SparseData<T>& data, const T* values, Real<T> shift, T* work, Progress& progress) {
   progress.reset();
-  const Factorization<T> factorization(data, values, shift, work, progress);
+  Interruption stop;
+  const Factorization<T> factorization(data, values, shift, work, progress, stop);
   const ThreadScope scope(data.schedule.threads, true);
   if (data.schedule.threads == 1) {
     factorization.alone();
@@ -369,6 +381,7 @@ index_t sparse_factor(const SparseData<T>& data, const T* values, Real<T> shift,
 #pragma omp parallel
     factorization.work(omp_get_thread_num());
   }
+  stop.throw_if_requested();
   return progress.failed();
 }
 

@@ -71,6 +71,7 @@ class Elimination {
   /// The first column whose pivot is zero, or -1.
   index_t run() {
     for (int j = 0; j < n_;) {
+      core::heed_interruption();
       int end = relaxed_end_[j] + 1;
       if (end == 0) {  // up to the next relaxed supernode
         const int last = std::min(n_, j + panel_width_);

@@ -1,6 +1,7 @@
 // Threads inside the analysis. How work is cut depends on its size alone, so that results do not depend on the threads.
 #pragma once
 
+#include <core/interruption.hpp>
 #include <trifactor/types.hpp>
 
 #include <omp.h>
@@ -57,13 +58,14 @@ class Zeros {
   T* const data_;
 };
 
-/// Keeps the first exception of tasks that run side by side, and skips those that begin after it.
+/// Keeps the first exception of tasks that run side by side, and skips those that begin after it. An interruption is one.
 class Failure {
  public:
   template <class F>
   void guard(F&& f) noexcept {
     if (failed_.load(std::memory_order_relaxed)) return;
     try {
+      core::heed_interruption();
       f();
     } catch (...) {
       if (!failed_.exchange(true)) first_ = std::current_exception();
