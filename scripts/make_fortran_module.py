@@ -52,6 +52,7 @@ FUNCTION_POINTER = ("type(c_funptr)", 8, "c_null_funptr")
 # What an argument without a name in the header is called, by its type.
 NAMES = {"trifactor_queue": "queue", "trifactor_plan": "plan", "trifactor_lu_plan": "plan",
          "trifactor_dense_cholesky": "factor", "trifactor_dense_lu": "factor", "trifactor_sparse_cholesky": "factor",
+         "trifactor_sparse_cholesky_batch": "factors",
          "trifactor_sparse_lu": "factor", "trifactor_front": "front", "trifactor_level": "levels",
          "trifactor_width_bin": "widths", "trifactor_step": "steps", "trifactor_contender": "contenders",
          "trifactor_device_info": "info", "trifactor_plan_info": "info", "trifactor_sparse_memory": "memory",
@@ -135,8 +136,8 @@ class Header:
         if c_type in self.structs:
             intent = "in" if const else "inout"
             return name + ("(*)" if c_type in ARRAYS else ""), f"type({c_type}), intent({intent})"
-        if function.endswith("_diagonal") and stars:
-            return "diagonal(*)", "real(c_double), intent(inout)"
+        if function.endswith(("_diagonal", "_batch_log_det")) and stars:
+            return function.split("_batch_")[-1].split("_cholesky_")[-1] + "(*)", "real(c_double), intent(inout)"
         in_memory = c_type == "void" or c_type == "int" and (const or name in ("info", "pivots", "p"))
         if stars and in_memory:
             return name, "type(c_ptr), value"

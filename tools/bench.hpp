@@ -31,6 +31,7 @@ struct BenchOptions {
   std::string method = "cholesky";  // of a solve, an inverse or a batch
   std::string uplo = "lower", mode = "auto", tuning;
   double max_device_bytes = 0;  // of a sparse factorization; 0: what is free
+  index_t sparse_count = 1;     // matrices of one pattern that are factored at once
   std::vector<std::string> modes, looking, forms;  // of one matrix, side by side; of updates; of tiles
   index_t pad = 0;                                 // of Cholesky: so much more than n the leading dimension is
   bool each = false;                               // a row for each step of an update

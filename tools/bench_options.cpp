@@ -92,6 +92,9 @@ class BenchCommand {
             "--max-device-bytes", options_.max_device_bytes,
             "of the device's memory, such as 2e9: where the factor does not fit, it passes through [what is free]")
         ->check(CLI::Validator(not_a_byte_count, ""));
+    command_->add_option("--count", options_.sparse_count, "matrices of one pattern at once, beside as many one by one")
+        ->check(CLI::Range(index_t(1), largest_size))
+        ->capture_default_str();
     return *this;
   }
   BenchCommand& update() {
@@ -148,6 +151,8 @@ class BenchCommand {
           throw InputError(fmt::format("{} and --preset exclude each other: the preset says what is factored", option));
     if (o.op == "batch" && given(command, "--rhs") && !o.solves_batch() && typed.preset != "trsm")
       throw InputError("--rhs: bench batch has right-hand sides with --method solve and factor-solve alone");
+    if (o.sparse_count > 1 && given(command, "--against"))
+      throw InputError("--against and --count exclude each other: the peer is one matrix at a time");
     if (o.method == "lu" && given(command, "--uplo"))
       throw InputError(fmt::format("--uplo: bench {} --method lu has no triangle to choose", o.op));
   }

@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <trifactor/makers.hpp>
 #include <trifactor/sparse.hpp>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ namespace program {
 namespace {
 
 using trifactor::SparseCholesky;
+using trifactor::SparseCholeskyBatch;
 using trifactor::SparsePlan;
 
 constexpr int least_runs = 3, most_peer_runs = 20;
@@ -83,6 +85,85 @@ void add_peer(Row& row, const std::string& name, const nlohmann::json& peer, con
   row.peer_residual = peer.at("residual").get<double>();
 }
 
+/// Factors and solves of so many matrices of one pattern, beside as many with one object that takes them one by one.
+template <Scalar T>
+void bench_one_pattern(Bench& bench, const std::string& name, const SparseMatrix<T>& A,
+                       const std::shared_ptr<const SparsePlan>& plan, const trifactor::SparseOptions& options,
+                       const std::function<void(const Row&)>& take) {
+  const BenchOptions& o = bench.options;
+  const index_t count = o.sparse_count, entries = A.entries();
+  const auto memory = SparseCholeskyBatch<T>::memory(bench.queue, *plan, count, options);
+  require_memory("this row", double(bench.queue.is_cuda() ? memory.host : memory.total()));
+  const auto scale = [](index_t item) { return T(1 + item % 8); };
+  std::vector<T> all;
+  for (index_t i = 0; i < count; ++i)
+    for (const T value : A.value) all.push_back(value * scale(i));
+  const InQueue<T> values(bench.queue, all.data(), index_t(all.size()));
+  SparseCholesky<T> one(bench.queue, plan, options);
+  std::optional<SparseCholeskyBatch<T>> L;
+  Buffer<int> info(bench.queue, 1);
+
+  const auto row = [&](const char* phase, double flops, index_t columns, const Contender& ours,
+                       const Contender& peers) {
+    const Step step(fmt::format("measuring {} of {}", phase, count));
+    std::vector<Contender> both{ours};
+    if (peers.run) both.push_back(peers);
+    const auto times = measure_noted(o, fmt::format("sparse {} {} {} {}", scalar_name<T>, name, phase, count), both,
+                                     {.warmups = 1, .min_runs = least_runs, .max_seconds = o.seconds});
+    Row result = phase_row(bench, A, *plan, times[0], flops * double(count));
+    result.matrix = name, result.phase = phase, result.nrhs = columns, result.count = count;
+    result.memory = double(memory.total());
+    if (peers.run)
+      result.peer = "one by one", result.peer_seconds = times[1].seconds, result.peer_spread = times[1].spread;
+    return result;
+  };
+  take(row("construct", 0, 1,
+           {.run =
+                [&] {
+                  L.emplace(bench.queue, plan, count, options);
+                  bench.queue.sync();
+                },
+            .prepare = [&] { L.reset(); }},
+           {}));
+  const auto factor_one_by_one = [&] {
+    for (index_t i = 0; i < count; ++i)
+      one.factor_async(values.values().subspan(std::size_t(i * entries), std::size_t(entries)), info.data());
+    bench.queue.sync();
+  };
+  take(row("refactor", plan->flops(), 1, {.run = [&] { L->factor(values.values()); }, .prepare = {}},
+           {.run = factor_one_by_one, .prepare = {}}));
+
+  for (const index_t columns : o.nrhs) {
+    const index_t size = A.n * columns;
+    std::vector<T> B(std::size_t(size * count), T(1));
+    Buffer<T> there(bench.queue, index_t(B.size()));
+    const auto restore = [&] { trifactor::copy(bench.host, B.data(), bench.queue, there.data(), there.size()); };
+    const auto solve_one_by_one = [&] {
+      for (index_t i = 0; i < count; ++i)
+        one.solve(trifactor::MatrixView<T>{there.data() + i * size, A.n, columns, std::max<index_t>(1, A.n)});
+      bench.queue.sync();
+    };
+    const auto solve = [&] {
+      L->solve(trifactor::strided(there.data(), A.n, columns, {.count = count}));
+      bench.queue.sync();
+    };
+    Row result = row("solve", 4 * double(plan->factor_nonzeros()) * double(columns), columns,
+                     {.run = solve, .prepare = restore}, {.run = solve_one_by_one, .prepare = restore});
+    restore(), solve();
+    double worst = 0;
+    for (const index_t i : {index_t(0), count - 1}) {
+      SparseMatrix<T> item = A;
+      for (T& value : item.value) value *= scale(i);
+      Matrix<T> X(A.n, columns), ones(A.n, columns);
+      std::fill_n(ones.data(), size, T(1));
+      trifactor::copy(bench.queue, static_cast<const T*>(there.data() + i * size), bench.host, X.data(), size);
+      worst = std::max(worst, double(solve_ratio<T>(item, X, ones)));
+    }
+    result.residual = worst;
+    take(result);
+  }
+}
+
 }  // namespace
 
 std::string peer_program(const std::string& peer) {
@@ -106,8 +187,12 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
                          {.warmups = 1, .min_runs = least_runs, .max_seconds = o.seconds, .energy_seconds = energy})
         .front();
   };
-  const auto analyzed = measured("analyze", {.run = analyze, .prepare = {}});
   const trifactor::SparseOptions options{.max_device_bytes = std::size_t(o.max_device_bytes), .tuning = o.tuning};
+  if (o.sparse_count > 1) {
+    timed_step("analysing", analyze);
+    return bench_one_pattern<T>(bench, source.word(), converted<T>(real), plan, options, take);
+  }
+  const auto analyzed = measured("analyze", {.run = analyze, .prepare = {}});
   const auto memory = SparseCholesky<T>::memory(bench.queue, *plan, options);
   require_memory("this row", double(bench.queue.is_cuda() ? memory.host : memory.total()));
 

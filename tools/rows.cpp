@@ -54,6 +54,7 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
             {{"nnz(L)", 10}, [](R r) { return cell("{}", r.factor_nonzeros); }},
             {{"ordering", 8, true}, [](R r) { return cell("{}", r.ordering); }},
             {{"phase", 9, true}, [](R r) { return cell("{}", r.phase); }},
+            {{"count", 5}, [](R r) { return fmt::format("{}", r.count); }},
             {{"rhs", 4}, [](R r) { return r.phase == "solve" ? cell("{}", r.nrhs) : "-"; }},
             {{"seconds", 10}, [](R r) { return fmt::format("{:.6f}", r.seconds); }},
             {{"spread %", 8}, [](R r) { return fmt::format("{:.1f}", r.spread * 100); }},

@@ -718,6 +718,63 @@ module trifactor
       type(c_ptr), value :: factor
       type(trifactor_compressed_columns), intent(inout) :: columns
     end function
+    integer(c_int) function trifactor_sparse_cholesky_batch_create(queue, plan, scalar, items, options, &
+      factors) bind(C)
+      import
+      type(c_ptr), value :: queue, plan
+      integer(c_int), value :: scalar
+      integer(c_int64_t), value :: items
+      type(trifactor_sparse_options), intent(in), optional :: options
+      type(c_ptr), intent(out) :: factors
+    end function
+    subroutine trifactor_sparse_cholesky_batch_destroy(factors) bind(C)
+      import
+      type(c_ptr), value :: factors
+    end subroutine
+    integer(c_int) function trifactor_sparse_cholesky_batch_memory_needed(queue, plan, scalar, items, options, &
+      memory) bind(C)
+      import
+      type(c_ptr), value :: queue, plan
+      integer(c_int), value :: scalar
+      integer(c_int64_t), value :: items
+      type(trifactor_sparse_options), intent(in), optional :: options
+      type(trifactor_sparse_memory), intent(inout) :: memory
+    end function
+    integer(c_int) function trifactor_sparse_cholesky_batch_memory(factors, memory) bind(C)
+      import
+      type(c_ptr), value :: factors
+      type(trifactor_sparse_memory), intent(inout) :: memory
+    end function
+    integer(c_int) function trifactor_sparse_cholesky_batch_factor(factors, values, count, shift, failed) bind(C)
+      import
+      type(c_ptr), value :: factors, values
+      integer(c_int64_t), value :: count
+      real(c_double), value :: shift
+      integer(c_int64_t), intent(out) :: failed
+    end function
+    integer(c_int) function trifactor_sparse_cholesky_batch_info(factors, info, room) bind(C)
+      import
+      type(c_ptr), value :: factors, info
+      integer(c_int64_t), value :: room
+    end function
+    integer(c_int) function trifactor_sparse_cholesky_batch_solve(factors, part, B) bind(C)
+      import
+      type(c_ptr), value :: factors
+      integer(c_int), value :: part
+      type(trifactor_view), value :: B
+    end function
+    integer(c_int) function trifactor_sparse_cholesky_batch_log_det(factors, log_det, room) bind(C)
+      import
+      type(c_ptr), value :: factors
+      real(c_double), intent(inout) :: log_det(*)
+      integer(c_int64_t), value :: room
+    end function
+    integer(c_int) function trifactor_sparse_cholesky_batch_diagonal(factors, diagonal, room) bind(C)
+      import
+      type(c_ptr), value :: factors
+      real(c_double), intent(inout) :: diagonal(*)
+      integer(c_int64_t), value :: room
+    end function
     integer(c_int) function trifactor_sparse_lu_create(queue, plan, scalar, options, factor) bind(C)
       import
       type(c_ptr), value :: queue, plan

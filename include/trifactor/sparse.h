@@ -171,6 +171,32 @@ trifactor_status trifactor_sparse_cholesky_rcond(const trifactor_sparse_cholesky
 trifactor_status trifactor_sparse_cholesky_diagonal(const trifactor_sparse_cholesky*, double*, int64_t room);
 trifactor_status trifactor_sparse_cholesky_lower(const trifactor_sparse_cholesky*, trifactor_compressed_columns*);
 
+/* `items` matrices with the pattern of one plan, factored at once; the values of item i begin at entry i * entries of
+ * the plan. An item that is not positive definite fails alone: that is no error, and solves leave its B as it is. */
+typedef struct trifactor_sparse_cholesky_batch trifactor_sparse_cholesky_batch;
+trifactor_status trifactor_sparse_cholesky_batch_create(trifactor_queue*, const trifactor_plan*, trifactor_scalar,
+                                                        int64_t items, const trifactor_sparse_options*,
+                                                        trifactor_sparse_cholesky_batch**);
+void trifactor_sparse_cholesky_batch_destroy(trifactor_sparse_cholesky_batch*);
+trifactor_status trifactor_sparse_cholesky_batch_memory_needed(trifactor_queue*, const trifactor_plan*,
+                                                               trifactor_scalar, int64_t items,
+                                                               const trifactor_sparse_options*,
+                                                               trifactor_sparse_memory*);
+trifactor_status trifactor_sparse_cholesky_batch_memory(const trifactor_sparse_cholesky_batch*,
+                                                        trifactor_sparse_memory*);
+/* *failed: how many items failed. `count` is that of the values of all items. */
+trifactor_status trifactor_sparse_cholesky_batch_factor(trifactor_sparse_cholesky_batch*, const void* values,
+                                                        int64_t count, double shift, int64_t* failed);
+/* Of each item, in the host's memory: 0, or the column that failed, counted from 1; -1 before the first factorization. */
+trifactor_status trifactor_sparse_cholesky_batch_info(const trifactor_sparse_cholesky_batch*, int* info, int64_t room);
+/* B is of KIND_STRIDED. */
+trifactor_status trifactor_sparse_cholesky_batch_solve(const trifactor_sparse_cholesky_batch*, trifactor_part,
+                                                       trifactor_view B);
+/* Of each item, and n numbers of each item, in the host's memory; NaN where it failed. */
+trifactor_status trifactor_sparse_cholesky_batch_log_det(const trifactor_sparse_cholesky_batch*, double*, int64_t room);
+trifactor_status trifactor_sparse_cholesky_batch_diagonal(const trifactor_sparse_cholesky_batch*, double*,
+                                                          int64_t room);
+
 typedef struct trifactor_sparse_lu trifactor_sparse_lu; /* on host queues */
 trifactor_status trifactor_sparse_lu_create(trifactor_queue*, const trifactor_lu_plan*, trifactor_scalar,
                                             const trifactor_sparse_options*, trifactor_sparse_lu**);

@@ -202,14 +202,14 @@ struct SparseOptions {
   std::string tuning = {};
 };
 
-/// Bytes of the queue's memory that a SparseCholesky takes.
+/// Bytes of the queue's memory that a SparseCholesky or a SparseCholeskyBatch takes.
 struct SparseMemory {
   std::size_t factor = 0;   // or the part of it that is there at a time
   std::size_t updates = 0;  // update matrices that are alive at once
-  std::size_t lists = 0;    // of the plan, as the numeric phases read them
+  std::size_t lists = 0;    // of the plan, as the numeric phases read them; of a batch, for every item
   std::size_t vectors = 0;  // for one right-hand side; more of them take more
   std::size_t scratch = 0;  // of the queue, which all its calls share
-  std::size_t values = 0;   // a copy of those that were factored, for rcond
+  std::size_t values = 0;   // a copy of those that were factored
   std::size_t host = 0;     // page-locked memory of the host, for a factor that does not fit; no part of the total
   std::size_t total() const { return factor + updates + lists + vectors + scratch + values; }
 };
@@ -262,6 +262,53 @@ class TRIFACTOR_API SparseCholesky {
   /// L, with the zeros that fronts store.
   CompressedColumns<T> lower() const;
 
+  const SparsePlan& plan() const noexcept;
+  /// What this object holds now: more than at first when solves had several right-hand sides.
+  SparseMemory memory() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Cholesky factorizations of `count` matrices with the pattern of one plan, all at once: what is too small to fill a device
+/// or all threads does so together. Items fail alone, which is no exception, as in batches of dense matrices. Memory,
+/// threads and queues as of SparseCholesky; the lists of the plan are repeated for every item.
+template <Scalar T>
+class TRIFACTOR_API SparseCholeskyBatch {
+  static_assert(BuiltScalar<T>, "this build of the library does not hold the scalar: see TRIFACTOR_SCALARS");
+
+ public:
+  /// Throws InvalidArgument when there are not fewer than 2^31 columns in all items together.
+  SparseCholeskyBatch(Queue& q, std::shared_ptr<const SparsePlan> plan, index_t count, const SparseOptions& = {});
+  /// What the constructor will allocate, without doing so.
+  static SparseMemory memory(Queue& q, const SparsePlan& plan, index_t count, const SparseOptions& = {});
+  SparseCholeskyBatch(SparseCholeskyBatch&&) noexcept;
+  SparseCholeskyBatch& operator=(SparseCholeskyBatch&&) noexcept;
+  ~SparseCholeskyBatch();
+
+  /// Factors A_i + shift I for every item i, whose values begin at values[i * entries], in the order of the pattern that was
+  /// analysed. Returns how many items failed: info() says which, and where.
+  index_t factor(std::span<const T> values, real_t<T> shift = 0);
+  /// The same enqueued. info, in the queue's memory, becomes what info() would say; other calls than solve wait for it.
+  /// The values are read when the queue gets there.
+  void factor_async(std::span<const T> values, ArrayView<int> info, real_t<T> shift = 0);
+  /// Of each item in the last factorization: 0, or the column whose pivot is not positive and finite, counted from 1; -1
+  /// when there was none yet, or nothing waited for it since factor_async.
+  const std::vector<int>& info() const noexcept;
+
+  /// B_i := A_i^-1 B_i for every item, or one part of it. Items that failed keep their B. Throws InvalidArgument when nothing
+  /// was factored.
+  void solve(StridedBatch<T> B, SparsePart part = SparsePart::All) const;
+  /// One right-hand side for each item, item after item.
+  std::vector<T> solve(const std::vector<T>& b) const;
+
+  /// log det (A_i + shift I) of each item; NaN where it failed.
+  std::vector<real_t<T>> log_det() const;
+  /// The diagonals of all L_i, item after item, each as SparseCholesky has it; NaN where it failed.
+  std::vector<real_t<T>> diagonal() const;
+
+  index_t count() const noexcept;
   const SparsePlan& plan() const noexcept;
   /// What this object holds now: more than at first when solves had several right-hand sides.
   SparseMemory memory() const;

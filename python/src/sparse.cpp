@@ -1,106 +1,12 @@
 // Sparse factors of all four scalars, each kind behind one type.
 #include "sparse.hpp"
-#include "queues.hpp"
-#include "shared_queue.hpp"
-#include "sparse_plan.hpp"
+#include "sparse_solver.hpp"
 
 #include <nanobind/stl/optional.h>
 
 namespace trifactor::python {
 
 namespace {
-
-/// Values of a sparse matrix: one dimension, contiguous, as many as the pattern has entries.
-Array look_at_values(nb::handle values, Dtype d, index_t entries) {
-  Array a = look_at(values, "values");
-  if (a.ndim() != 1 || (a.shape[0] > 1 && a.stride[0] != 1) || a.dtype != d || a.shape[0] != entries || !a.aligned())
-    raise_value_error("values have shape " + a.shape.text() + " and dtype " + name_of(a.dtype) +
-                      " but must be contiguous, of shape (" + std::to_string(entries) + ",) and dtype " + name_of(d));
-  return a;
-}
-
-/// What both factors do with right-hand sides: b of shape (n,) or (n, k), anywhere.
-class Solver {
- public:
-  Solver(Dtype d, index_t n, std::shared_ptr<SharedQueue> q) : dtype_(d), n_(n), queue_(std::move(q)) {}
-
- protected:
-  int device() const { return queue_->queue.device(); }
-
-  /// f(view of a copy of b in the factor's memory), and the copy of the caller's kind afterwards.
-  template <class T, class F>
-  nb::object on_copy(nb::handle b, F f) {
-    Matrices A;  // stands for a matrix of order n, for the rules of shapes
-    const Array rhs = look_at(b, "b");
-    Array like = rhs;
-    like.shape = {n_, n_}, like.dtype = dtype_;
-    A.arrays = {like}, A.dtype = dtype_;
-    if (rhs.ndim() > 2)
-      raise_value_error("b has shape " + rhs.shape.text() + " but must be (" + std::to_string(n_) + ",) or (" +
-                        std::to_string(n_) + ", k)");
-    if (rhs.device != on_host && rhs.device != device())
-      raise_value_error("b is on CUDA device " + std::to_string(rhs.device) + " but the factor is " +
-                        (device() < 0 ? "on the host" : "on device " + std::to_string(device())));
-    Rhs r = prepare_rhs({rhs}, A, queue_->queue, {});
-    const Operand& x = r.operand;
-    const MatrixView<T> X{static_cast<T*>(x.data), x.rows, x.cols, x.ld};
-    Queue* theirs = other_queue(rhs);
-    without_gil([&] {
-      const std::lock_guard lock(queue_->mutex);
-      Queue& q = queue_->queue;
-      if (device() >= 0 && rhs.device == on_host) {
-        const MatrixView<T> there{staging<T>(x.rows * x.cols), x.rows, x.cols, std::max<index_t>(x.rows, 1)};
-        copy(host_queue(), MatrixView<const T>(X), q, there);
-        f(there);
-        copy(q, MatrixView<const T>(there), host_queue(), X);
-      } else {
-        if (theirs) theirs->sync();
-        f(X);
-        if (theirs) q.sync();
-      }
-    });
-    return r.finish(A, queue_->queue, false);
-  }
-
-  /// The queue of the stream that an array on the device belongs to, where that is not the factor's own.
-  Queue* other_queue(const Array& a) const {
-    if (a.device == on_host) return nullptr;
-    const std::optional<Kind::Stream> s = a.kind->stream(a.device);
-    return s && s->address == queue_->queue.stream() ? nullptr : &a.kind->queue(a.device);
-  }
-
-  /// Memory of the queue for at least so many entries, kept from solve to solve.
-  template <class T>
-  T* staging(index_t size) {
-    auto* kept = static_cast<Buffer<T>*>(staging_.get());
-    if (!kept || kept->size() < size) {
-      staging_.reset();
-      auto fresh = std::make_shared<Buffer<T>>(queue_->queue, size);
-      kept = fresh.get();
-      staging_ = std::move(fresh);
-    }
-    return kept->data();
-  }
-
-  template <class F>
-  auto locked(F f) const {
-    return without_gil([&] {
-      const std::lock_guard lock(queue_->mutex);
-      return f();
-    });
-  }
-
-  Dtype dtype_;
-  index_t n_;
-  std::shared_ptr<SharedQueue> queue_;
-  std::shared_ptr<void> staging_;  // a Buffer
-};
-
-Dtype dtype_named(const std::string& name) {
-  return chosen<Dtype>(
-      "dtype", name,
-      {{"float32", Dtype::F32}, {"float64", Dtype::F64}, {"complex64", Dtype::C32}, {"complex128", Dtype::C64}});
-}
 
 class CholeskyObject : public Solver {
  public:
@@ -123,24 +29,8 @@ class CholeskyObject : public Solver {
 
   void factor(nb::handle values, double shift) {
     const Array v = look_at_values(values, dtype_, plan_->entries());
-    if (v.device != on_host && v.device != device())
-      raise_value_error("values are on CUDA device " + std::to_string(v.device) +
-                        " but the factor is on another or on the host");
-    Queue* theirs = other_queue(v);
     with_scalar(dtype_, [&]<class T>(T) {
-      locked([&] {
-        const std::span<const T> given(static_cast<const T*>(v.data), std::size_t(v.shape[0]));
-        if (device() >= 0 && v.device == on_host) {
-          if (!values_) values_ = std::make_shared<Buffer<T>>(queue_->queue, plan_->entries());
-          auto& there = *static_cast<Buffer<T>*>(values_.get());
-          copy(host_queue(), given.data(), queue_->queue, there.data(), there.size());
-          as<T>().factor(std::span<const T>(there.data(), std::size_t(there.size())), real_t<T>(shift));
-        } else {
-          if (theirs) theirs->sync();
-          as<T>().factor(given, real_t<T>(shift));
-        }
-        return 0;
-      });
+      with_values<T>(v, [&](std::span<const T> there) { as<T>().factor(there, real_t<T>(shift)); });
     });
   }
 
@@ -189,11 +79,7 @@ class CholeskyObject : public Solver {
     });
   }
   nb::dict memory() {
-    const SparseMemory m = with_scalar(dtype_, [&]<class T>(T) { return locked([&] { return as<T>().memory(); }); });
-    nb::dict d;
-    d["factor"] = m.factor, d["updates"] = m.updates, d["lists"] = m.lists, d["vectors"] = m.vectors;
-    d["scratch"] = m.scratch, d["values"] = m.values, d["total"] = m.total(), d["host"] = m.host;
-    return d;
+    return dict_of(with_scalar(dtype_, [&]<class T>(T) { return locked([&] { return as<T>().memory(); }); }));
   }
 
  private:
@@ -204,7 +90,6 @@ class CholeskyObject : public Solver {
 
   Plan plan_;
   std::shared_ptr<void> factor_;
-  std::shared_ptr<void> values_;  // on a device, values that come from the host
 };
 
 class LuObject : public Solver {
@@ -296,6 +181,7 @@ void bind_sparse(nb::module_& m) {
       .def("diagonal", &CholeskyObject::diagonal, nb::sig("def diagonal(self) -> typing.Any"))
       .def("lower", &CholeskyObject::lower, nb::sig("def lower(self) -> tuple[typing.Any, typing.Any, typing.Any]"))
       .def("memory", &CholeskyObject::memory, nb::sig("def memory(self) -> dict[str, int]"));
+  bind_sparse_batch(m);
   nb::class_<LuObject>(m, "SparseLu", "The numeric factor behind trifactor.sparse.LuFactor.")
       .def(nb::init<const LuPlanObject&, const std::string&, nb::handle, bool>(), nb::arg("plan"), nb::arg("dtype"),
            nb::arg("pivot_threshold").none(), nb::arg("equilibrate"),

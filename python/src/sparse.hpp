@@ -6,5 +6,7 @@
 namespace trifactor::python {
 
 void bind_sparse(nanobind::module_&);
+/// A part of it.
+void bind_sparse_batch(nanobind::module_&);
 
 }  // namespace trifactor::python

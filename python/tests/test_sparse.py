@@ -270,3 +270,68 @@ def test_threads_share_a_factor():
 
     in_threads(work)
     assert not wrong
+
+
+@dtypes
+@pytest.mark.parametrize("lower", [True, False])
+def test_batch(rng, dtype, lower):
+    A = grid(6, dtype)
+    n = A.shape[0]
+    matrices = [A * (1 + i) + i * sp.identity(n, dtype=dtype, format="csc") for i in range(5)]
+    plan = trifactor.sparse.analyze(A, lower=lower)
+    for values in (matrices, np.array([M.tocsc().data for M in matrices])):
+        F = plan.cholesky_batch(values, beta=0.25)
+        assert isinstance(F, trifactor.sparse.FactorBatch) and F.count == 5 and not F.info.any()
+        for shape in [(5, n), (5, n, 1), (5, n, 3), (5, n, 0)]:
+            b = rng.standard_normal(shape).astype(dtype)
+            before = b.copy()
+            for x in (F(b), F.solve(np.asfortranarray(b))):
+                assert x.dtype == dtype and x.shape == shape and np.array_equal(b, before)
+                for i, M in enumerate(matrices):
+                    assert close(M @ x[i] + 0.25 * x[i], b[i], dtype)
+        for i, M in enumerate(matrices):
+            one = plan.cholesky(M, beta=0.25)
+            assert np.isclose(F.logdet()[i], one.logdet(), rtol=1e-4) and np.allclose(F.D()[i], one.D(), rtol=1e-4)
+        assert F.memory["total"] > 4 * plan.cholesky(A).memory["factor"]
+
+
+def test_batch_items_fail_alone(rng):
+    A = sp.csc_matrix(grid(4))
+    values = np.tile(A.data, (4, 1))
+    at = int(np.flatnonzero((A.indices == 7) & (np.repeat(np.arange(16), np.diff(A.indptr)) == 7))[0])
+    values[2, at] = -1
+    plan = trifactor.sparse.analyze(A)
+    with pytest.raises(trifactor.NotPositiveDefinite, match="column 7 counted from 0 is not positive, in item 2") as e:
+        plan.cholesky_batch(values)
+    assert e.value.order == 8 and e.value.item == (2,)
+    F = plan.cholesky_batch(values, check=False)
+    assert F.info.tolist() == [0, 0, 8, 0]
+    b = rng.standard_normal((4, 16))
+    x = F(b)
+    assert np.array_equal(x[2], b[2]) and all(close(A @ x[i], b[i], "float64") for i in (0, 1, 3))
+    assert np.isnan(F.logdet()).tolist() == [False, False, True, False] and np.isnan(F.D()[2]).all()
+    values[2, at] = 5
+    F.cholesky_inplace(values)
+    assert not F.info.any() and np.isfinite(F.logdet()).all()
+
+
+def test_batch_says_what_is_wrong():
+    A = sp.csc_matrix(grid(3))
+    entries = len(A.data)
+    plan = trifactor.sparse.analyze(A)
+    with pytest.raises(ValueError, match=rf"shape \(3, 2\) but must have \(count, {entries}\)"):
+        plan.cholesky_batch(np.ones((3, 2)))
+    with pytest.raises(TypeError, match="dtype int64 but must have float32"):
+        plan.cholesky_batch(np.ones((3, entries), dtype="int64"))
+    with pytest.raises(ValueError, match="no matrices were given"):
+        plan.cholesky_batch([])
+    with pytest.raises(ValueError, match=r"A\[1\] has shape \(2, 2\) but \(9, 9\) was analysed"):
+        plan.cholesky_batch([A, sp.identity(2, format="csc")])
+    none = plan.cholesky_batch(np.ones((0, entries)))
+    assert none.count == 0 and none.solve(np.ones((0, 9))).shape == (0, 9) and none.D().shape == (0, 9)
+    F = plan.cholesky_batch([A, A])
+    for shape in [(9,), (9, 2), (3, 9), (2, 8), (2, 9, 1, 1)]:
+        with pytest.raises(ValueError, match=rf"b has shape {re.escape(str(shape))} but must be \(2, 9\) or \(2, 9, k\)"):
+            F.solve(np.ones(shape))
+    with pytest.raises(ValueError, match=rf"shape \(3, {entries}\) and dtype float64 but those of this object have \(2, {entries}\)"):
+        F.cholesky_inplace(np.ones((3, entries)))

@@ -29,7 +29,24 @@ def to_host(x):
     return x.get() if hasattr(x, "get") else x
 
 
-def _beside(x, like):
+def readable(values, device):
+    """Values where a factor on this device, or on the host, can read them."""
+    if isinstance(values, np.ndarray):
+        return np.ascontiguousarray(values)
+    return values.get() if device < 0 else values
+
+
+def stream_of(values, device):
+    """The address of the current stream of CuPy's values, and what keeps it; of others none."""
+    if device < 0 or not hasattr(values, "get"):
+        return None, None
+    import cupy
+    with values.device:
+        current = cupy.cuda.get_current_stream()
+    return current.ptr, current
+
+
+def beside(x, like):
     """An array of NumPy's where another one is."""
     if not hasattr(like, "get"):
         return x
@@ -70,7 +87,7 @@ class Pattern:
         if A.format != self.format:
             A = A.tocsc() if self.format == "csc" else A.tocsr()
         data = A.data if self._same(A) else self._reordered(A, name)
-        return data if self.kept is None else data[_beside(self.kept, data)]
+        return data if self.kept is None else data[beside(self.kept, data)]
 
     def _same(self, A):
         indptr, indices = self.given
@@ -97,7 +114,7 @@ class Pattern:
                              f"where {places.nnz} were; analyze it anew")
         data = np.empty_like(mine.data)
         data[places.data - 1] = mine.data
-        return _beside(data, A.data)
+        return beside(data, A.data)
 
     def sparse(self, data, indices, indptr, shape=None):
         """A CSC matrix of the kind that was given."""

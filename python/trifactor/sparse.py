@@ -15,12 +15,13 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from . import _core
-from ._patterns import Pattern, compressed, is_cupy
+from ._patterns import Pattern, compressed, is_cupy, readable, stream_of
 from ._results import RefinedSolution, SlogdetResult
+from ._sparse_batch import FactorBatch
 from ._sparse_lu import LuFactor, analyze_lu, lu
 from ._sparse_options import byte_count, device_number, ordering_named
 
-__all__ = ["Factor", "LuFactor", "RefinedSolution", "analyze", "analyze_lu", "cholesky", "lu"]
+__all__ = ["Factor", "FactorBatch", "LuFactor", "RefinedSolution", "analyze", "analyze_lu", "cholesky", "lu"]
 
 class Factor:
     """P A P^T = L L^H of a sparse matrix, made by trifactor.sparse.cholesky, or its plan alone, made by analyze.
@@ -51,8 +52,9 @@ class Factor:
         if self._numeric is None or str(values.dtype) != self._dtype:
             self._dtype = str(values.dtype)
             self._numeric = None   # its memory is given back first
-            self._numeric = _core.SparseCholesky(self._plan, self._dtype, self._device, *self._stream(A), *self._options)
-        self._numeric.factor(self._here(values), float(beta))
+            self._numeric = _core.SparseCholesky(self._plan, self._dtype, self._device, *stream_of(values, self._device),
+                                                  *self._options)
+        self._numeric.factor(readable(values, self._device), float(beta))
 
     def cholesky(self, A: Any, beta: float = 0.0) -> "Factor":
         """A new factor, with the plan of this one.
@@ -66,19 +68,19 @@ class Factor:
         factor.cholesky_inplace(A, beta)
         return factor
 
-    def _stream(self, A):
-        if self._device < 0 or not is_cupy(A):
-            return None, None
-        import cupy
-        with A.data.device:
-            current = cupy.cuda.get_current_stream()
-        return current.ptr, current
+    def cholesky_batch(self, values: Any, beta: float = 0.0, *, check: bool = True) -> FactorBatch:
+        """Factors many matrices with the entries that were analysed at once: small ones fill a device together.
 
-    def _here(self, values):
-        """Values where the factor can read them."""
-        if isinstance(values, np.ndarray):
-            return np.ascontiguousarray(values)
-        return values.get() if self._device < 0 else values
+        values: an array of shape (count, entries) with a row for the data of each matrix, or a list of matrices. check:
+        raise NotPositiveDefinite for the first one that is not; with False see info, and the others are factored.
+
+        >>> A = sp.csc_matrix([[4., 2.], [2., 5.]])
+        >>> F = trifactor.sparse.analyze(A).cholesky_batch(np.array([A.data, 2 * A.data]))
+        >>> F.solve(np.array([[6., 7.], [6., 7.]]))
+        array([[1. , 1. ],
+               [0.5, 0.5]])
+        """
+        return FactorBatch(self, values, beta, check)
 
     @property
     def _factored(self):
@@ -203,7 +205,7 @@ class Factor:
         >>> trifactor.sparse.cholesky(A).solve_refined(A, np.array([4., 9.])).x
         array([1., 1.])
         """
-        return RefinedSolution(*self._factored.solve_refined(self._here(self._pattern.values(A)), b))
+        return RefinedSolution(*self._factored.solve_refined(readable(self._pattern.values(A), self._device), b))
 
     # What the factor is.
 

@@ -38,13 +38,7 @@ index_t SparsePlan::stack_entries() const noexcept { return data().stack_entries
 const std::vector<SparsePlan::Step>& SparsePlan::steps() const noexcept { return state_->steps; }
 
 std::size_t SparsePlan::plan_bytes() const noexcept {
-  const sparse::Plan& p = data();
-  std::size_t bytes =
-      sizeof(State) + state_->level.size() * sizeof(state_->level[0]) + p.target.size() * sizeof(index_t);
-  for (const auto* array : {&p.permutation, &p.inverse, &p.first, &p.parent, &p.row_start, &p.rows, &p.place,
-                            &p.factor_start, &p.level_start, &p.level_fronts})
-    bytes += array->size() * sizeof(index_t);
-  return bytes;
+  return sizeof(State) + state_->level.size() * sizeof(state_->level[0]) + data().bytes();
 }
 
 SparsePlan::Front SparsePlan::front(index_t s) const try {

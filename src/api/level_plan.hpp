@@ -106,8 +106,7 @@ class LevelPlan {
     memory_.updates = entries(levels_.update_entries);
     memory_.vectors = entries(vector_entries(columns_at_first()));
     memory_.lists = lists_.bytes() + levels_.front.size() * ((by_level() ? 2 * sizeof(T*) : 0) + sizeof(int)) +
-                    sizeof(int) +                                             // info
-                    std::size_t(solve_lists_.backward_strips) * sizeof(int);  // inexact
+                    std::size_t(plan_.items + solve_lists_.backward_strips) * sizeof(int);  // failed, inexact
     memory_.scratch = planned_scratch();
   }
 
@@ -178,6 +177,7 @@ class LevelPlan {
     sparse::Levels& l = levels_;
     core::Fronts& f = data_.fronts;
     f.count = index_t(l.front.size()), f.lines = l.lines(), f.n = plan_.n, f.update = l.update;
+    f.items = plan_.items, f.item_columns = plan_.item_columns();
     lists_.add(f.columns, l.columns);
     lists_.add(f.line_start, l.line_start);
     lists_.add(f.first, l.first);

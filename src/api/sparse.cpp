@@ -1,69 +1,24 @@
 // SparseCholesky: checks around the numeric phases, and what is told about the factor.
-#include <api/check.hpp>
-#include <api/sparse_numeric.hpp>
+#include <api/sparse_state.hpp>
 #include <core/condition.hpp>
 #include <sparse/norm.hpp>
-#include <tuning/rows.hpp>
 
 namespace trifactor {
 
-namespace {
-
 using namespace api;
-using core::real;
-using sparse::Plan;
-
-template <class T>
-std::unique_ptr<SparseNumeric<T>> make_numeric(const Queue& q, const Plan& plan, const SparseOptions& options) {
-  const auto tuning =
-      tuning::find<core::SparseTuning>(q.state()->machine(), core::scalar_name(T{}), plan.n, 1, options.tuning);
-  return q.is_cuda() || tuning.levels != 0
-             ? sparse_by_level<T>(q.state(), plan, tuning, {options.max_device_bytes, plan.target.size() * sizeof(T)})
-             : sparse_by_branches<T>(q.state(), plan, tuning);
-}
-
-std::shared_ptr<const SparsePlan> checked_plan(std::shared_ptr<const SparsePlan> plan) {
-  if (!plan) fail("SparseCholesky", "plan must not be null");
-  return plan;
-}
-
-template <class T>
-SparseMemory with_values(SparseMemory memory, const Plan& plan) {
-  memory.values = plan.target.size() * sizeof(T);
-  return memory;
-}
-
-}  // namespace
 
 template <Scalar T>
-struct SparseCholesky<T>::State {
-  using I = inner_t<T>;
-
-  State(Queue& q, std::shared_ptr<const SparsePlan> given, const SparseOptions& options)
-      : queue(q.state()),
-        shared(checked_plan(std::move(given))),
-        plan(shared->data()),
-        numeric(make_numeric<I>(q, plan, options)) {
-    numeric->allocate();
-    values = Buffer<I>(queue, index_t(plan.target.size()));
-  }
-
-  const std::shared_ptr<detail::QueueState> queue;
-  const std::shared_ptr<const SparsePlan> shared;
-  const Plan& plan;
-  const std::unique_ptr<SparseNumeric<I>> numeric;
-  Buffer<I> values;  // of the last factorization
-  index_t info = -1;
-  real_t<T> shift = 0;
+struct SparseCholesky<T>::State : SparseState<inner_t<T>> {
+  using SparseState<inner_t<T>>::SparseState;
 };
 
 namespace {
 
 template <class T, class State>
-MatrixView<inner_t<T>> checked(const char* call, const State& state, MatrixView<T> B) {
-  items(call, "B", B);
+core::Items<inner_t<T>> checked(const char* call, const State& state, MatrixView<T> B) {
+  const auto b = items(call, "B", B);
   if (B.rows != state.plan.n) fail(call, "B.rows", B.rows, "equal the order of A, " + std::to_string(state.plan.n));
-  return {reinterpret_cast<inner_t<T>*>(B.data), B.rows, B.cols, B.ld};
+  return b;
 }
 
 template <class T, class State>
@@ -74,30 +29,19 @@ const inner_t<T>* checked(const char* call, const State& state, std::span<const 
   return reinterpret_cast<const inner_t<T>*>(values.data());
 }
 
-constexpr index_t under_way = -2;  // in place of info
-
-/// Enqueues a factorization of `bytes` bytes of values.
-template <class State, class T>
-void start(State& state, const T* values, std::size_t bytes, core::Real<T> shift, int* info) {
-  state.info = -1, state.shift = shift;
-  enqueue_copy(*state.queue, values, state.values.data(), bytes);
-  state.numeric->factor(state.values.data(), shift, info);
-  state.info = under_way;
-}
-
 template <class State>
 void check_factored(const char* call, State& state) {
-  if (state.info == under_way) state.info = state.numeric->failed();
-  if (state.info < 0) fail(call, "nothing has been factored yet");
-  if (state.info > 0)
-    fail(call, "the last factorization failed at column " + std::to_string(state.info) + " of the matrix");
+  state.check_started(call);
+  state.settle();
+  if (state.info[0] != 0)
+    fail(call, "the last factorization failed at column " + std::to_string(state.info[0]) + " of the matrix");
 }
 
 }  // namespace
 
 template <Scalar T>
 SparseCholesky<T>::SparseCholesky(Queue& q, std::shared_ptr<const SparsePlan> plan, const SparseOptions& options)
-    try : state_(std::make_unique<State>(q, std::move(plan), options)) {
+    try : state_(std::make_unique<State>("SparseCholesky", q, std::move(plan), 1, options)) {
 } TRIFACTOR_CATCH_BAD_ALLOC
 template <Scalar T>
 SparseCholesky<T>::SparseCholesky(SparseCholesky&&) noexcept = default;
@@ -108,22 +52,23 @@ SparseCholesky<T>::~SparseCholesky() = default;
 
 template <Scalar T>
 SparseMemory SparseCholesky<T>::memory(Queue& q, const SparsePlan& plan, const SparseOptions& options) try {
-  return with_values<T>(make_numeric<inner_t<T>>(q, plan.data(), options)->memory(), plan.data());
+  const ItemsPlan items(plan.data(), 1);
+  return memory_of(*q.state(), items, *make_numeric<inner_t<T>>(q, items, options));
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 index_t SparseCholesky<T>::try_factor(std::span<const T> values, real_t<T> shift) try {
   State& state = *state_;
-  const auto* inner = checked("SparseCholesky::factor", state, values);
-  start(state, inner, values.size_bytes(), shift, nullptr);
-  return state.info = state.numeric->failed();
+  state.start(checked("SparseCholesky::factor", state, values), shift, nullptr);
+  state.settle();
+  return state.info[0];
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 void SparseCholesky<T>::factor_async(std::span<const T> values, int* info, real_t<T> shift) try {
   constexpr const char* call = "SparseCholesky::factor_async";
   if (!info) fail(call, "info must not be null");
-  start(*state_, checked(call, *state_, values), values.size_bytes(), shift, info);
+  state_->start(checked(call, *state_, values), shift, info);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
@@ -135,13 +80,13 @@ void SparseCholesky<T>::factor(std::span<const T> values, real_t<T> shift) try {
 
 template <Scalar T>
 index_t SparseCholesky<T>::info() const noexcept {
-  return std::max<index_t>(-1, state_->info);
+  return state_->info[0];
 }
 
 template <Scalar T>
 void SparseCholesky<T>::solve(MatrixView<T> B, SparsePart part) const try {
   const auto b = checked("SparseCholesky::solve", *state_, B);
-  if (state_->info != under_way) check_factored("SparseCholesky::solve", *state_);
+  if (state_->progress != State::Progress::UnderWay) check_factored("SparseCholesky::solve", *state_);
   state_->numeric->solve(b, part);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
@@ -163,7 +108,8 @@ template <Scalar T>
 Refinement<T> SparseCholesky<T>::solve_refined(std::span<const T> values, MatrixView<T> B) const try {
   constexpr const char* call = "SparseCholesky::solve_refined";
   State& state = *state_;
-  const auto view = checked(call, state, B);
+  checked(call, state, B);
+  const MatrixView<inner_t<T>> view{reinterpret_cast<inner_t<T>*>(B.data), B.rows, B.cols, B.ld};
   const auto* a = checked(call, state, values);
   check_factored(call, state);
   Refinement<T> result;
@@ -188,7 +134,7 @@ real_t<T> SparseCholesky<T>::rcond() const try {
   const std::size_t bytes = std::size_t(n) * sizeof(I);
   const auto solve = [&](I* b) {
     copy(*state.queue, b, X.data(), bytes);
-    state.numeric->solve({X.data(), n, 1, n}, SparsePart::All);
+    state.numeric->solve(core::one_matrix(X.data(), n, 1, n), SparsePart::All);
     copy(*state.queue, X.data(), b, bytes);
   };
   const double norm = sparse::norm1<I>(state.plan, (on_host ? state.values : copied).data(), state.shift);
@@ -198,26 +144,19 @@ real_t<T> SparseCholesky<T>::rcond() const try {
 template <Scalar T>
 real_t<T> SparseCholesky<T>::log_det() const try {
   check_factored("SparseCholesky::log_det", *state_);
-  double sum = 0;
-  for (const real_t<T> d : diagonal()) sum += std::log(double(d));
-  return real_t<T>(2 * sum);
+  return log_det_of<real_t<T>>(diagonal());
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 std::vector<real_t<T>> SparseCholesky<T>::diagonal() const try {
   check_factored("SparseCholesky::diagonal", *state_);
-  std::vector<inner_t<T>> entries(state_->plan.n);
-  state_->numeric->diagonal(entries.data());
-  std::vector<real_t<T>> d;
-  d.reserve(entries.size());
-  for (const auto& entry : entries) d.push_back(real(entry));
-  return d;
+  return state_->template diagonal<real_t<T>>();
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 CompressedColumns<T> SparseCholesky<T>::lower() const try {
   check_factored("SparseCholesky::lower", *state_);
-  const Plan& plan = state_->plan;
+  const sparse::Plan& plan = state_->plan;
   std::vector<T> factor(plan.factor_entries);
   state_->numeric->copy_factor(reinterpret_cast<inner_t<T>*>(factor.data()));
   CompressedColumns<T> L;
@@ -242,7 +181,7 @@ const SparsePlan& SparseCholesky<T>::plan() const noexcept {
 
 template <Scalar T>
 SparseMemory SparseCholesky<T>::memory() const try {
-  return with_values<T>(state_->numeric->memory(), state_->plan);
+  return state_->memory();
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 #define TRIFACTOR_INSTANTIATE(T) template class TRIFACTOR_API SparseCholesky<core::ScalarTraits<T>::Public>;

@@ -24,11 +24,13 @@ class ByBranches final : public SparseNumeric<T> {
         tuning_(tuning),
         schedule_(sparse::make_schedule(plan, queue_->host.threads(), tuning)),
         progress_(plan, schedule_, tuning),
-        done_(schedule_.nodes.size()) {}
+        done_(schedule_.nodes.size()),
+        failed_(std::size_t(plan.items), 0) {}
 
   SparseMemory memory() const override {
     const auto bytes = [](index_t entries) { return std::size_t(entries) * sizeof(T); };
-    return {bytes(plan_.factor_entries), bytes(schedule_.work_entries), schedule_.bytes() + progress_.bytes(),
+    return {bytes(plan_.factor_entries), bytes(schedule_.work_entries),
+            schedule_.bytes() + progress_.bytes() + failed_.size() * sizeof(int),
             bytes(std::max(vectors_.size(), vector_entries(1))) +
                 sizeof(int) * std::size_t(host::solve_places(schedule_, plan_.n)),
             0};
@@ -44,18 +46,21 @@ class ByBranches final : public SparseNumeric<T> {
   void factor(const T* values, Real<T> shift, int* info) override {
     core::set_path("branches");
     const auto callers = blas_callers();
-    const index_t column = host::sparse_factor(data(), values, shift, updates_.data(), progress_);
-    failed_ = column < 0 ? 0 : plan_.permutation[column] + 1;
-    if (info) *info = int(failed_);
+    host::sparse_factor(data(), values, shift, updates_.data(), progress_);
+    for (index_t item = 0; item < plan_.items; ++item) {
+      const index_t column = progress_.failed(item);
+      failed_[item] = column < 0 ? 0 : int(plan_.permutation[column] + 1 - item * plan_.item_columns());
+    }
+    if (info) failed(info);
   }
-  index_t failed() override { return failed_; }
+  void failed(int* items) override { std::copy(failed_.begin(), failed_.end(), items); }
 
-  void solve(MatrixView<T> B, SparsePart part) override {
-    if (failed_ != 0) return;
+  void solve(core::Items<T> B, SparsePart part) override {
+    if (plan_.items == 1 && failed_[0] != 0) return;
     const bool all = part == SparsePart::All;
     for (index_t done = 0; done < B.cols; done += tuning_.at_once) {
       core::heed_interruption();
-      const auto some = B.block(0, done, plan_.n, std::min(tuning_.at_once, B.cols - done));
+      const auto some = B.block(0, done, B.rows, std::min(tuning_.at_once, B.cols - done));
       const index_t k = some.cols;
       T* X = vectors_for(k);
       take(some, X, all || part == SparsePart::Permute);
@@ -70,7 +75,8 @@ class ByBranches final : public SparseNumeric<T> {
     Buffer<T> b(n), x(n), best(n);
     Buffer<Real<T>> size(n);
     T* r = vectors_for(1);
-    take(column, b.data(), true);
+    const auto B = core::one_matrix(column.data, n, 1, column.ld);
+    take(B, b.data(), true);
     std::fill_n(x.data(), n, T(0));
     std::copy_n(b.data(), n, r);
     const auto step = [&] {
@@ -86,7 +92,7 @@ class ByBranches final : public SparseNumeric<T> {
       return error;
     };
     const auto result = refined<T>(step, [&] { std::copy_n(x.data(), n, best.data()); });
-    give(column, result.error < std::numeric_limits<Real<T>>::infinity() ? best.data() : x.data(), true);
+    give(B, result.error < std::numeric_limits<Real<T>>::infinity() ? best.data() : x.data(), true);
     return result;
   }
 
@@ -109,27 +115,41 @@ class ByBranches final : public SparseNumeric<T> {
     return vectors_.data();
   }
 
-  /// f(i) for every row, of k numbers.
+  /// f(i, item) for every row, of k numbers.
   template <class F>
   void for_rows(index_t k, F f) const {
     const index_t n = plan_.n, parts = 8 * schedule_.threads, each = core::ceil_div(n, parts);
     host::for_items(schedule_.threads, parts, nullptr, double(each * k), [&](index_t part) {
-      for (index_t i = part * each; i < std::min(n, (part + 1) * each); ++i) f(i);
+      const index_t begin = part * each, end = std::min(n, (part + 1) * each);
+      if (begin >= end) return;
+      index_t item = plan_.item_of(begin), next = (item + 1) * plan_.item_columns();
+      for (index_t i = begin; i < end; ++i) {
+        if (i == next) ++item, next += plan_.item_columns();
+        f(i, item);
+      }
     });
+  }
+  /// Row i of the plan in the right-hand sides of its item, which lie B.stride apart.
+  T* row_of(const core::Tile<T>& first, index_t stride, index_t i, index_t item, bool permute) const {
+    return first.data + item * (stride - plan_.item_columns()) + (permute ? plan_.permutation[i] : i);
   }
 
-  /// X^H, as the plan numbers its rows, from the columns of B; or without the permutation.
-  void take(MatrixView<T> B, T* X, bool permute) const {
+  /// X^H, as the plan numbers its rows, from the columns of B; or without the permutation. Zero where the factor
+  /// failed.
+  void take(const core::Items<T>& B, T* X, bool permute) const {
     const index_t k = B.cols;
-    for_rows(k, [&](index_t i) {
-      const T* row = B.data + (permute ? plan_.permutation[i] : i);
-      for (index_t c = 0; c < k; ++c) X[i * k + c] = conj(row[c * B.ld]);
+    const core::Tile<T> first = B.item(0);
+    for_rows(k, [&](index_t i, index_t item) {
+      const T* row = row_of(first, B.stride, i, item, permute);
+      for (index_t c = 0; c < k; ++c) X[i * k + c] = failed_[item] == 0 ? conj(row[c * B.ld]) : T(0);
     });
   }
-  void give(MatrixView<T> B, const T* X, bool permute) const {
+  void give(const core::Items<T>& B, const T* X, bool permute) const {
     const index_t k = B.cols;
-    for_rows(k, [&](index_t i) {
-      T* row = B.data + (permute ? plan_.permutation[i] : i);
+    const core::Tile<T> first = B.item(0);
+    for_rows(k, [&](index_t i, index_t item) {
+      if (failed_[item] != 0) return;
+      T* row = row_of(first, B.stride, i, item, permute);
       for (index_t c = 0; c < k; ++c) row[c * B.ld] = conj(X[i * k + c]);
     });
   }
@@ -141,7 +161,7 @@ class ByBranches final : public SparseNumeric<T> {
   host::Progress progress_;
   std::vector<std::atomic<unsigned char>> done_;  // of nodes, in a solve
   Buffer<int> places_;
-  index_t failed_ = 0;
+  std::vector<int> failed_;  // of each item, as failed() tells
   Buffer<T> factor_, updates_, vectors_;
 };
 

@@ -33,7 +33,7 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
     factor_ = Buffer<T>(queue_, index_t(memory_.factor / sizeof(T)));
     updates_ = Buffer<T>(queue_, levels_.update_entries);
     info_ = Buffer<int>(queue_, fronts);
-    failed_ = Buffer<int>(queue_, 1);
+    failed_ = Buffer<int>(queue_, plan_.items);
     failed_.fill_zero();
     inexact_ = Buffer<int>(queue_, solve_lists_.backward_strips);
     data_.factor = factor_.data(), data_.updates = updates_.data(), data_.info = info_.data();
@@ -75,18 +75,16 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
     });
     core::set_path(streams() ? "streamed" : "levels");
   }
-  index_t failed() override {
+  void failed(int* items) override {
     if (streams()) factor_on_host();  // copies are complete, too
-    int column = 0;
-    copy(*queue_, failed_.data(), &column, sizeof column);
-    return column;
+    copy(*queue_, failed_.data(), items, std::size_t(failed_.size()) * sizeof(int));
   }
 
-  void solve(MatrixView<T> B, SparsePart part) override {
+  void solve(core::Items<T> B, SparsePart part) override {
     for (index_t done = 0; done < B.cols; done += at_once_) {
-      const auto some = B.block(0, done, plan_.n, std::min(at_once_, B.cols - done));
+      const auto some = B.block(0, done, B.rows, std::min(at_once_, B.cols - done));
       make_room(some.cols);
-      on_engine(*queue_, [&](auto& e) { solve(e, core::one_matrix(some.data, some.rows, some.cols, some.ld), part); });
+      on_engine(*queue_, [&](auto& e) { solve(e, some, part); });
     }
   }
 
@@ -100,7 +98,7 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
     x.fill_zero();
     copy(*queue_, column.data, r.data(), bytes);
     const auto step = [&] {
-      solve({r.data(), n, 1, std::max<index_t>(1, n)}, SparsePart::All);
+      solve(core::one_matrix(r.data(), n, 1, std::max<index_t>(1, n)), SparsePart::All);
       on_engine(*queue_, [&](auto& e) {
         e.add(n, static_cast<const T*>(r.data()), x.data());
         e.residual(A, values, shift, static_cast<const T*>(column.data), static_cast<const T*>(x.data()), r.data(),
@@ -197,7 +195,7 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
     }
     e.take_rows(data_.fronts, core::Items<const T>(B), all || part == SparsePart::Permute, data_.Z);
     if constexpr (!one_launch<E>) {
-      if (*failed_.data() != 0) return;               // memory of the host
+      if (failed_.size() == 1 && *failed_.data() != 0) return;  // memory of the host
       const auto pass = [&](bool ahead, auto work) {  // work(data, branch)
         if (streams()) {
           auto& stream = stream_of(e);
@@ -209,7 +207,8 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
       if (forward) pass(true, [&](const auto& data, const auto& branch) { sparse::forward(e, data, branch, k); });
       if (backward) pass(false, [&](const auto& data, const auto& branch) { sparse::backward(e, data, branch, k); });
     }
-    e.give_rows(data_.fronts, static_cast<const T*>(data_.Z), all || part == SparsePart::PermuteBack, B);
+    e.give_rows(data_.fronts, static_cast<const T*>(data_.Z), all || part == SparsePart::PermuteBack,
+                static_cast<const int*>(failed_.data()), B);
   }
 
   /// Pointers to a block of each front, the first one or the one below the columns.
@@ -277,7 +276,7 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
   std::shared_ptr<void> stream_;  // Stream of the queue's engine
   Buffer<T> factor_, updates_, Z_;
   Buffer<T*> Z1_, Z2_;
-  Buffer<int> info_, inexact_, failed_;  // failed_: as failed() tells
+  Buffer<int> info_, inexact_, failed_;  // failed_: of each item, as failed() tells
   UploadedLists row_lists_;
   core::MatrixRows rows_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <api/queue_state.hpp>
+#include <core/batch.hpp>
 #include <core/tuning.hpp>
 #include <sparse/plan.hpp>
 #include <trifactor/sparse.hpp>
@@ -10,7 +11,7 @@
 
 namespace trifactor::api {
 
-/// The memory and the numeric phases of one SparseCholesky. Pointers are in the queue's memory; all calls but failed,
+/// The memory and the numeric phases of one SparseCholesky, or of a batch: the plan says how many items it has. Pointers are in the queue's memory; all calls but failed,
 /// diagonal and copy_factor are enqueued.
 template <class T>
 class SparseNumeric {
@@ -21,15 +22,15 @@ class SparseNumeric {
   virtual SparseMemory memory() const = 0;
   virtual void allocate() = 0;
 
-  /// *info, unless that is null, becomes what failed() will return.
+  /// info, unless that is null, becomes what failed() will tell.
   virtual void factor(const T* values, core::Real<T> shift, int* info) = 0;
-  /// Of the last factorization: the first column of A, counted from 1, whose pivot is not positive and finite; 0 if there
-  /// is none.
-  virtual index_t failed() = 0;
-  /// Leaves B as it is if the factorization failed.
-  virtual void solve(MatrixView<T> B, SparsePart) = 0;
+  /// Of the last factorization, to the host's memory: for each item the first column of A, counted from 1, whose pivot is
+  /// not positive and finite; 0 if there is none.
+  virtual void failed(int* items) = 0;
+  /// Leaves items of B as they are whose factorization failed.
+  virtual void solve(core::Items<T> B, SparsePart) = 0;
 
-  /// One right-hand side, with `values` and a shift of their own: x, and how good it is.
+  /// One right-hand side of one matrix, with `values` and a shift of their own: x, and how good it is.
   struct Refined {
     int steps = 0;
     core::Real<T> error = std::numeric_limits<core::Real<T>>::infinity();

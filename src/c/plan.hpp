@@ -1,4 +1,4 @@
-// Handles of plans, and what plans and factors share: values, and compressed columns that are given to the caller.
+// Handles of plans, and what plans and factors share: values, options and memory, and compressed columns that are given to the caller.
 #pragma once
 
 #include <c/views.hpp>
@@ -19,6 +19,15 @@ std::span<const T> values_of(const char* call, const void* values, int64_t count
   if (count < 0) fail(call, "count = " + std::to_string(count) + " must not be negative");
   if (count > 0) need(call, "values", static_cast<const T*>(values));
   return {static_cast<const T*>(values), std::size_t(count)};
+}
+
+inline trifactor_sparse_memory memory_report(const SparseMemory& m) {
+  return {0, m.factor, m.updates, m.lists, m.vectors, m.scratch, m.values, m.total(), m.host};
+}
+
+inline SparseOptions sparse_options(const char* call, const trifactor_sparse_options* given) {
+  const auto o = options_of(call, given);
+  return {.max_device_bytes = o.max_device_bytes, .tuning = string_of(o.tuning)};
 }
 
 struct CompressedColumnsOf {

@@ -15,15 +15,6 @@ struct trifactor_sparse_lu : AnyFactor {
 namespace trifactor::c {
 namespace {
 
-trifactor_sparse_memory memory_report(const SparseMemory& m) {
-  return {0, m.factor, m.updates, m.lists, m.vectors, m.scratch, m.values, m.total(), m.host};
-}
-
-SparseOptions sparse_options(const char* call, const trifactor_sparse_options* given) {
-  const auto o = options_of(call, given);
-  return {.max_device_bytes = o.max_device_bytes, .tuning = string_of(o.tuning)};
-}
-
 SparseLuOptions sparse_lu_options(const char* call, const trifactor_sparse_options* given) {
   const auto o = options_of(call, given);
   SparseLuOptions options;

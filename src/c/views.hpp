@@ -80,15 +80,19 @@ void with_views(const char* call, const trifactor_view& A, const trifactor_view&
   with_view(call, A, [&](auto a) { f(a, as<decltype(a)>(X)); });
 }
 
-/// The view of one matrix of scalar T.
-template <class T>
-MatrixView<T> matrix_of(const char* call, trifactor_scalar scalar, const trifactor_view& A) {
-  if (A.kind != TRIFACTOR_KIND_MATRIX)
-    fail(call, "kind of the view = " + std::to_string(A.kind) + " must be TRIFACTOR_KIND_MATRIX");
+/// A view that must be of one kind and of a factor's scalar.
+template <class B>
+B view_of(const char* call, trifactor_scalar scalar, const trifactor_view& A, trifactor_kind kind, const char* name) {
+  if (A.kind != kind) fail(call, "kind of the view = " + std::to_string(A.kind) + " must be " + name);
   if (A.scalar != scalar)
     fail(call,
          "scalar of the view = " + std::to_string(A.scalar) + " must be that of the factor, " + std::to_string(scalar));
-  return as<MatrixView<T>>(A);
+  return as<B>(A);
+}
+/// The view of one matrix of scalar T.
+template <class T>
+MatrixView<T> matrix_of(const char* call, trifactor_scalar scalar, const trifactor_view& A) {
+  return view_of<MatrixView<T>>(call, scalar, A, TRIFACTOR_KIND_MATRIX, "TRIFACTOR_KIND_MATRIX");
 }
 
 /// An object whose scalar is known at run time.

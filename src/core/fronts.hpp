@@ -43,6 +43,7 @@ struct UpdateShape {
 /// first ones are columns of the factor, the others columns of the update matrix.
 struct Fronts {
   index_t count = 0, lines = 0, n = 0;
+  index_t items = 1, item_columns = 0;  // equal matrices that the columns belong to, item after item: n in all
   UpdateShape update;
   // Of each front.
   const int* columns = nullptr;
@@ -64,6 +65,14 @@ struct Fronts {
   const index_t* entry_source = nullptr;  // the number of the value; ~ of it: conjugated
 
   TF_HD index_t rows(index_t t) const { return line_start[t + 1] - line_start[t]; }
+  TF_HD int item_of(int column) const { return items == 1 ? 0 : column / int(item_columns); }
+  /// Where the right-hand sides of an item are: their row 0 would be that of the first item, as the permutation counts.
+  template <class T>
+  TF_HD Tile<T> item_rows(const Items<T>& B, int item) const {
+    Tile<T> b = B.item(0);
+    b.data += item * (B.stride - item_columns);
+    return b;
+  }
 };
 
 /// Fronts that one block of threads factors: at most so many rows and columns.

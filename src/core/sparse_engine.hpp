@@ -16,11 +16,12 @@ concept SparseEngineFor = EngineFor<E, T> &&
   // the diagonal and the update matrices of their children: assemble(f, begin, end, rows, values, shift, factor,
   // updates).
   e.assemble(f, k, k, k, values, shift, out, out);
-  // The rows of Z that are columns of the factor := those of B, in its own order or permuted; and back.
+  // The rows of Z that are columns of the factor := those of B, in its own order or permuted; and back, but for items
+  // that have failed: give_rows(f, Z, permute, failed, B). B has f.items items.
   e.take_rows(f, B, permute, out);
-  e.give_rows(f, values, permute, X);
-  // Of what fronts report, 0 or a column of theirs from 1 on: *first = the first column of the matrix, from 1 on, or 0; and
-  // *copy, unless that is null: first_failure(f, info, first, copy).
+  e.give_rows(f, values, permute, read_info, X);
+  // Of what fronts report, 0 or a column of theirs from 1 on: first[i] = the first column of item i, from 1 on, or 0; and
+  // copy[i], unless copy is null: first_failure(f, info, first, copy).
   e.first_failure(f, read_info, info, info);
   // out[j] = the diagonal of the factor.
   e.diagonal(f, values, out);
@@ -59,7 +60,8 @@ concept SolvesFrontsFor = requires(E e, const Fronts& f, const SolveLists& lists
   // notes which of them are inexact.
   e.invert_fronts(lists, factor, flags);
   // B := L^-1 B (forward) or L^-H B (backward), or both; then B's rows are permuted before and after. With so many
-  // entries of scratch memory: solve_fronts(f, lists, L, inexact, failed, B, steps, scratch). B stays if *failed is not 0.
+  // entries of scratch memory: solve_fronts(f, lists, L, inexact, failed, B, steps, scratch). B has
+  // f.items items; item i stays if failed[i] is not 0.
   { e.template solve_vector_entries<T>(f, k) } -> std::same_as<index_t>;
   e.solve_fronts(f, lists, L, flags, flags, B, steps, factor);
 };

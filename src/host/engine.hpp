@@ -150,7 +150,7 @@ class HostEngine {
   template <class T>
   void take_rows(const Fronts&, Items<const T> B, bool permute, T* Z);
   template <class T>
-  void give_rows(const Fronts&, const T* Z, bool permute, Items<T> B);
+  void give_rows(const Fronts&, const T* Z, bool permute, const int* failed, Items<T> B);
   void first_failure(const Fronts&, const int* info, int* first, int* copy);
   template <class T>
   void diagonal(const Fronts&, const T* factor, T* out);

@@ -3,6 +3,9 @@
 #include <host/threads.hpp>
 #include <tile/fronts.hpp>
 
+#include <algorithm>
+#include <limits>
+
 namespace trifactor::host {
 
 template <class T>
@@ -30,27 +33,34 @@ void HostEngine::copy_parents(const Fronts& f, index_t begin, index_t end, index
 template <class T>
 void HostEngine::take_rows(const Fronts& f, Items<const T> B, bool permute, T* Z) {
   if (arena_.planning()) return;
-  const auto b = B.item(0);
-  for_columns(threads_, f.n, b.cols, [&](index_t j) {
+  for_columns(threads_, f.n, B.cols, [&](index_t j) {
+    const auto b = f.item_rows(B, f.item_of(int(j)));
     for (index_t c = 0; c < b.cols; ++c) Z[f.line[j] + c * f.lines] = b(permute ? f.permutation[j] : j, c);
   });
 }
 template <class T>
-void HostEngine::give_rows(const Fronts& f, const T* Z, bool permute, Items<T> B) {
+void HostEngine::give_rows(const Fronts& f, const T* Z, bool permute, const int* failed, Items<T> B) {
   if (arena_.planning()) return;
-  const auto b = B.item(0);
-  for_columns(threads_, f.n, b.cols, [&](index_t j) {
+  for_columns(threads_, f.n, B.cols, [&](index_t j) {
+    const int item = f.item_of(int(j));
+    if (failed[item] != 0) return;
+    const auto b = f.item_rows(B, item);
     for (index_t c = 0; c < b.cols; ++c) b(permute ? f.permutation[j] : j, c) = Z[f.line[j] + c * f.lines];
   });
 }
 
 void HostEngine::first_failure(const Fronts& f, const int* info, int* first, int* copy) {
   if (arena_.planning()) return;
-  index_t column = f.n;
+  const int none = std::numeric_limits<int>::max();
+  std::fill_n(first, f.items, none);
   for (index_t t = 0; t < f.count; ++t)
-    if (info[t] != 0) column = min(column, index_t(f.first[t] + info[t] - 1));
-  *first = column == f.n ? 0 : f.permutation[column] + 1;
-  if (copy) *copy = *first;
+    if (info[t] != 0) {
+      int& column = first[f.item_of(f.first[t])];
+      column = min(column, f.first[t] + info[t] - 1);
+    }
+  for (index_t item = 0; item < f.items; ++item)
+    first[item] = first[item] == none ? 0 : f.permutation[first[item]] + 1 - int(item * f.item_columns);
+  if (copy) std::copy_n(first, f.items, copy);
 }
 
 template <class T>
@@ -76,7 +86,7 @@ void HostEngine::add(index_t n, const T* r, T* x) {
   template void HostEngine::add_children<T>(const Fronts&, index_t, index_t, index_t, T*);                       \
   template void HostEngine::copy_parents<T>(const Fronts&, index_t, index_t, index_t, T*);                       \
   template void HostEngine::take_rows<T>(const Fronts&, Items<const T>, bool, T*);                               \
-  template void HostEngine::give_rows<T>(const Fronts&, const T*, bool, Items<T>);                               \
+  template void HostEngine::give_rows<T>(const Fronts&, const T*, bool, const int*, Items<T>);                   \
   template void HostEngine::diagonal<T>(const Fronts&, const T*, T*);                                            \
   template void HostEngine::residual<T>(const MatrixRows&, const T*, Real<T>, const T*, const T*, T*, Real<T>*); \
   template void HostEngine::add<T>(index_t, const T*, T*);

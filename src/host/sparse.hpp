@@ -30,22 +30,30 @@ class Progress {
   bool is_complete(index_t node) const { return left_[node].load(std::memory_order_acquire) == 0; }
   void one_less(index_t node) { left_[node].fetch_sub(1, std::memory_order_acq_rel); }
 
-  /// Columns as the plan numbers them; the first one counts.
+  /// Columns as the plan numbers them; the first one of each item counts.
   void set_failed(index_t column);
-  bool failed_before(index_t column) const { return failed_.load(std::memory_order_acquire) < column; }
-  index_t failed() const;
+  /// Whether a column of front s's item failed that comes before this one.
+  bool failed_before(index_t s, index_t column) const {
+    return failed_[plan_.item_of(plan_.first[s])].load(std::memory_order_acquire) < column;
+  }
+  /// -1: none.
+  index_t failed(index_t item) const;
   /// As if all columns had failed: what is left of the work is skipped.
-  void set_interrupted() { failed_.store(-1); }
+  void set_interrupted() {
+    for (auto& column : failed_) column.store(-1);
+  }
 
   std::size_t bytes() const;
 
  private:
+  const sparse::Plan& plan_;
   const index_t branches_;
   std::vector<index_t> task_start_;  // fronts of the top + 1
   std::vector<int> node_of_;
   std::vector<std::atomic<unsigned char>> done_;  // of the top's tasks
   std::vector<std::atomic<int>> left_;            // tasks of each node
-  std::atomic<index_t> ticket_, failed_;
+  std::atomic<index_t> ticket_;
+  std::vector<std::atomic<index_t>> failed_;  // of each item
 };
 
 /// One plan, the schedule for it, and the memory of one factorization.
@@ -58,9 +66,9 @@ struct SparseData {
 };
 
 /// Factors P (A + shift I) P^T = L L^H from the values in the order of the pattern. `work` has schedule.work_entries.
-/// Returns the first column, as the plan numbers them, whose pivot is not positive and finite; -1 if there is none.
+/// Progress tells of each item the first column, as the plan numbers them, whose pivot is not positive and finite.
 template <class T>
-index_t sparse_factor(const SparseData<T>&, const T* values, Real<T> shift, T* work, Progress&);
+void sparse_factor(const SparseData<T>&, const T* values, Real<T> shift, T* work, Progress&);
 
 /// Memory of solves with up to k right-hand sides.
 template <class T>

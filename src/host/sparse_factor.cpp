@@ -24,7 +24,11 @@ constexpr index_t no_failure = std::numeric_limits<index_t>::max();
 }
 
 Progress::Progress(const Plan& plan, const Schedule& schedule, const SparseTuning& tuning)
-    : branches_(index_t(schedule.branches.size())), task_start_(1, 0), ticket_(0), failed_(no_failure) {
+    : plan_(plan),
+      branches_(index_t(schedule.branches.size())),
+      task_start_(1, 0),
+      ticket_(0),
+      failed_(std::size_t(plan.items)) {
   if (schedule.threads == 1) return;
   node_of_.assign(plan.fronts(), -1);
   for (index_t b = 0; b < branches_; ++b) node_of_[schedule.branches[b].end - 1] = int(b);
@@ -42,21 +46,23 @@ void Progress::reset() {
     const index_t t = b - branches_;
     left_[b].store(t < 0 ? 1 : int(task_start_[t + 1] - task_start_[t]), std::memory_order_relaxed);
   }
-  ticket_.store(0), failed_.store(no_failure);
+  ticket_.store(0);
+  for (auto& column : failed_) column.store(no_failure, std::memory_order_relaxed);
 }
 
 void Progress::set_failed(index_t column) {
-  index_t first = failed_.load();
-  while (column < first && !failed_.compare_exchange_weak(first, column)) {
+  auto& failed = failed_[plan_.item_of(column)];
+  index_t first = failed.load();
+  while (column < first && !failed.compare_exchange_weak(first, column)) {
   }
 }
-index_t Progress::failed() const {
-  const index_t first = failed_.load();
+index_t Progress::failed(index_t item) const {
+  const index_t first = failed_[item].load();
   return first == no_failure ? -1 : first;
 }
 std::size_t Progress::bytes() const {
   const auto size = [](const auto&... vectors) { return ((vectors.size() * sizeof(vectors[0])) + ...); };
-  return size(task_start_, node_of_, done_, left_);
+  return size(task_start_, node_of_, done_, left_, failed_);
 }
 
 namespace {
@@ -89,8 +95,7 @@ class Factorization {
   void alone() const {
     for (const index_t s : schedule_.top) {
       if (stop_.requested()) return;
-      if (!front(s, work_ + schedule_.update_at[s], work_)) return;
-      count(s, 1);
+      if (!progress_.failed_before(s, plan_.first[s]) && front(s, work_ + schedule_.update_at[s], work_)) count(s, 1);
     }
   }
 
@@ -128,7 +133,7 @@ class Factorization {
     const index_t root = schedule_.branches[b].end - 1;
     for (index_t s = schedule_.branches[b].begin; s <= root; ++s) {
       heed_interruption();
-      if (progress_.failed_before(plan_.first[s])) break;
+      if (progress_.failed_before(s, plan_.first[s])) break;
       if (!front(s, (s == root ? work_ : region) + schedule_.update_at[s], region)) break;
       count(s, 1);
     }
@@ -304,7 +309,7 @@ class Factorization {
   void assembly_task(index_t s, T* F, const Tiles& tiles, index_t j) const {
     for (index_t c = schedule_.first_child[s]; c >= 0; c = schedule_.next_sibling[c])
       wait_until([&] { return progress_.is_complete(progress_.node_of(c)); });
-    if (progress_.failed_before(plan_.first[s])) return;
+    if (progress_.failed_before(s, plan_.first[s])) return;
     assemble(s, F, tiles.m, tiles.begin(j), tiles.end(j), work_);
   }
 
@@ -317,7 +322,7 @@ class Factorization {
     for (index_t p = 0; p < j; ++p) {
       wait_for(first_task + tiles.tile_task(j, p));
       if (i != j) wait_for(first_task + tiles.tile_task(i, p));
-      if (progress_.failed_before(plan_.first[s] + tiles.end(j))) return;
+      if (progress_.failed_before(s, plan_.first[s] + tiles.end(j))) return;
       const T* left = F + row + tiles.begin(p) * ld;
       const int depth = int(tiles.end(p) - tiles.begin(p));
       if (i == j)
@@ -326,7 +331,7 @@ class Factorization {
         subtract_product(rows, columns, depth, left, F + column + tiles.begin(p) * ld, C, int(ld));
     }
     if (i != j) wait_for(first_task + tiles.tile_task(j, j));
-    if (progress_.failed_before(plan_.first[s] + tiles.end(j))) return;
+    if (progress_.failed_before(s, plan_.first[s] + tiles.end(j))) return;
     if (i == j) {
       if (const int failed = factor_columns(columns, columns, C, int(ld)))
         progress_.set_failed(plan_.first[s] + column + failed - 1);
@@ -339,7 +344,7 @@ class Factorization {
   void update_task(index_t s, const T* F, const Tiles& tiles, index_t i, index_t j, index_t first_task) const {
     for (index_t p = 0; p < tiles.across; ++p)
       wait_for(first_task + tiles.tile_task(i, p)), wait_for(first_task + tiles.tile_task(j, p));
-    if (progress_.failed_before(plan_.first[s] + tiles.w)) return;
+    if (progress_.failed_before(s, plan_.first[s] + tiles.w)) return;
     const index_t rest = tiles.m - tiles.w, row = tiles.begin(i), column = tiles.begin(j);
     const int rows = int(tiles.end(i) - row), columns = int(tiles.end(j) - column), w = int(tiles.w), m = int(tiles.m);
     T* U = work_ + schedule_.update_at[s] - tiles.w - tiles.w * rest;  // entry (row, column) of the front
@@ -370,7 +375,7 @@ class Factorization {
 }  // namespace
 
 template <class T>
-index_t sparse_factor(const SparseData<T>& data, const T* values, Real<T> shift, T* work, Progress& progress) {
+void sparse_factor(const SparseData<T>& data, const T* values, Real<T> shift, T* work, Progress& progress) {
   progress.reset();
   Interruption stop;
   const Factorization<T> factorization(data, values, shift, work, progress, stop);
@@ -382,11 +387,10 @@ index_t sparse_factor(const SparseData<T>& data, const T* values, Real<T> shift,
     factorization.work(omp_get_thread_num());
   }
   stop.throw_if_requested();
-  return progress.failed();
 }
 
 #define TRIFACTOR_INSTANTIATE(T) \
-  template index_t sparse_factor<T>(const SparseData<T>&, const T*, Real<T>, T*, Progress&);
+  template void sparse_factor<T>(const SparseData<T>&, const T*, Real<T>, T*, Progress&);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 #undef TRIFACTOR_INSTANTIATE
 

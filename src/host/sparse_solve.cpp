@@ -107,7 +107,7 @@ class Solve {
     const Branch branch = schedule_.nodes[node];
     const index_t root = branch.end - 1, own = plan_.col_count(root), below = plan_.row_count(root) - own;
     if (node >= index_t(schedule_.branches.size())) return forward_front(node, root, t);
-    int* place = scratch_.places + t * plan_.n;
+    int* place = below > 0 ? scratch_.places + t * plan_.n : nullptr;
     for (index_t i = 0; i < below; ++i) place[rows(root)[own + i]] = int(i);
     T* above = above_of(node);
     std::fill_n(above, below * k_, T(0));
@@ -301,7 +301,8 @@ index_t solve_entries(const Schedule& schedule, index_t k) {
   return k * (schedule.threads * schedule.largest_rows + (schedule.threads > 1 ? schedule.below_nodes.back() : 0));
 }
 index_t solve_places(const Schedule& schedule, index_t n) {
-  return schedule.branches.empty() ? 0 : schedule.threads * n;
+  const bool leave_nothing = schedule.branches.empty() || schedule.below_nodes.back() == 0;  // they are whole trees
+  return leave_nothing ? 0 : schedule.threads * n;
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 
 #include <trifactor/types.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,11 @@ struct Uncleared : std::allocator<T> {
 /// fill-reducing permutation. A front is a supernode: neighbouring columns that share their rows below.
 struct Plan {
   index_t n = 0;
+  // One matrix, or so many of one pattern along the diagonal of a larger one, item after item: see forest_of.
+  index_t items = 1;
+  index_t item_columns() const { return items == 1 ? n : n / std::max<index_t>(1, items); }
+  index_t item_of(index_t column) const { return items == 1 ? 0 : column / item_columns(); }
+
   std::vector<index_t> permutation;  // column j here is column permutation[j] of the matrix
   std::vector<index_t> inverse;      // of the permutation
 
@@ -59,6 +65,15 @@ struct Plan {
   index_t factor_nonzeros = 0;  // of L without what amalgamation added
   double flops = 0;             // of the factorization, multiplications and additions, real arithmetic
   double front_flops = 0;       // the same with what amalgamation added
+
+  /// Of the arrays.
+  std::size_t bytes() const {
+    std::size_t entries = target.size();
+    for (const auto* array : {&permutation, &inverse, &first, &parent, &row_start, &rows, &place, &factor_start,
+                              &level_start, &level_fronts})
+      entries += array->size();
+    return entries * sizeof(index_t);
+  }
 };
 
 /// Neighbouring fronts, `begin` to `end` - 1, that are factored together: a subtree, whose root is the last one, several of

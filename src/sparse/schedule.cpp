@@ -110,13 +110,15 @@ std::vector<Cut> cuts(const Plan& plan, const Relatives& tree, const std::vector
   std::vector<Cut> all;
   double best = whole;
   const index_t steps = 64 * threads;
+  constexpr std::size_t many = 8;  // trees for each thread: cutting one cannot gain much
+  const double ideal = whole / threads;
   for (index_t step = 0; step < steps && top < best; ++step) {
     std::vector<double> costs;
     for (const index_t s : roots) costs.push_back(total[s]);
     const double time = time_of_branches(costs, threads) + top;
     if (time < whole) all.push_back({time, roots});
     best = std::min(best, time);
-    if (roots.empty()) break;
+    if (roots.empty() || (step == 0 && roots.size() >= many * std::size_t(threads) && time <= 1.1 * ideal)) break;
     const auto costliest = std::max_element(costs.begin(), costs.end()) - costs.begin();
     const index_t s = roots[costliest];
     if (total[s] < least_cost) break;  // such branches are worth no further cut

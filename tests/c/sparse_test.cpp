@@ -197,6 +197,69 @@ std::size_t named_least() {
   return at == std::string::npos ? 1 : std::stoull(message.substr(at + before.size()));
 }
 
+TYPED_TEST(CSparse, CholeskyOfManyMatricesOfOnePattern) {
+  using T = TypeParam;
+  constexpr index_t items = 4, bad = 2;
+  const Band<T, int32_t> A(n, spd_entry<T>, TRIFACTOR_STORED_LOWER);
+  const auto plan = plan_of(A);
+  trifactor_sparse_memory needed = {}, held = {};
+  needed.size = held.size = sizeof held;
+  EXPECT_OK(trifactor_sparse_cholesky_batch_memory_needed(this->q.get(), plan.get(), scalar<T>, items, nullptr, &needed));
+  const auto F = made<trifactor_sparse_cholesky_batch>([&](auto f) {
+    return trifactor_sparse_cholesky_batch_create(this->q.get(), plan.get(), scalar<T>, items, nullptr, f);
+  });
+  EXPECT_OK(trifactor_sparse_cholesky_batch_memory(F.get(), &held));
+  EXPECT_EQ(held.total, needed.total);
+  EXPECT_EQ(held.values, sizeof(T) * items * std::size_t(A.count()));
+  std::vector<T> values, b;
+  for (index_t i = 0; i < items; ++i) {
+    values.insert(values.end(), A.values.begin(), A.values.end());
+    const auto side = right_side(A.full, n);
+    b.insert(b.end(), side.begin(), side.end());
+  }
+  values[bad * A.count() + A.start[5]] = T(-1);  // the diagonal entry of column 5
+  const int64_t count = items * A.count();
+  const Uploaded<T> there(this->q, values), x(this->q, b);
+  const auto view = trifactor_strided(scalar<T>, x.data(), n, 1, n, n, items);
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "nothing has been factored",
+                trifactor_sparse_cholesky_batch_solve(F.get(), TRIFACTOR_PART_ALL, view));
+  int64_t failed = -1;
+  int info[items] = {};
+  EXPECT_OK(trifactor_sparse_cholesky_batch_factor(F.get(), there.data(), count, 0, &failed));
+  EXPECT_EQ(failed, 1);
+  EXPECT_OK(trifactor_sparse_cholesky_batch_info(F.get(), info, items));
+  EXPECT_OK(trifactor_sparse_cholesky_batch_solve(F.get(), TRIFACTOR_PART_ALL, view));
+  const auto solved = x.download();
+  double log_det[items];
+  std::vector<double> diagonal(items * n);
+  EXPECT_OK(trifactor_sparse_cholesky_batch_log_det(F.get(), log_det, items));
+  EXPECT_OK(trifactor_sparse_cholesky_batch_diagonal(F.get(), diagonal.data(), items * n));
+  for (index_t i = 0; i < items; ++i) {
+    EXPECT_EQ(info[i], i == bad ? 6 : 0);
+    EXPECT_EQ(std::isnan(log_det[i]), i == bad);
+    if (i == bad) {
+      EXPECT_TRUE(std::equal(b.begin() + i * n, b.begin() + (i + 1) * n, solved.begin() + i * n));
+      continue;
+    }
+    expect_solution(solved.data() + i * n, n);
+    double sum = 0;
+    for (index_t j = 0; j < n; ++j) sum += 2 * std::log(diagonal[i * n + j]);
+    EXPECT_NEAR(log_det[i], sum, 1e4 * eps<T>);
+  }
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "room = 3", trifactor_sparse_cholesky_batch_info(F.get(), info, 3));
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "must be TRIFACTOR_KIND_STRIDED",
+                trifactor_sparse_cholesky_batch_solve(F.get(), 0, trifactor_matrix(scalar<T>, x.data(), n, 1, n)));
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "part = 9", trifactor_sparse_cholesky_batch_solve(F.get(), 9, view));
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "times count",
+                trifactor_sparse_cholesky_batch_factor(F.get(), there.data(), 3, 0, &failed));
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "failed",
+                trifactor_sparse_cholesky_batch_factor(F.get(), there.data(), count, 0, nullptr));
+  trifactor_sparse_cholesky_batch* none = nullptr;
+  EXPECT_STATUS(
+      TRIFACTOR_INVALID_ARGUMENT, "count = -1 must not be negative",
+      trifactor_sparse_cholesky_batch_create(this->q.get(), plan.get(), scalar<T>, -1, nullptr, &none));
+}
+
 TYPED_TEST(CSparse, CholeskyWorksInTheLeastDeviceMemory) {
   using T = TypeParam;
   constexpr index_t order = 300;

@@ -24,6 +24,7 @@ struct Release {
   void operator()(trifactor_dense_cholesky* p) const { trifactor_dense_cholesky_destroy(p); }
   void operator()(trifactor_dense_lu* p) const { trifactor_dense_lu_destroy(p); }
   void operator()(trifactor_sparse_cholesky* p) const { trifactor_sparse_cholesky_destroy(p); }
+  void operator()(trifactor_sparse_cholesky_batch* p) const { trifactor_sparse_cholesky_batch_destroy(p); }
   void operator()(trifactor_sparse_lu* p) const { trifactor_sparse_lu_destroy(p); }
 };
 template <class H>

@@ -389,6 +389,20 @@ class Bench(SparseTest):
         if not os.access(os.path.join(os.path.dirname(program.PROGRAM), "trifactor_cudss"), os.X_OK):
             self.fail_with(2, "install cuDSS", "bench", "sparse", "--against", "cudss")
 
+    def test_many_matrices_of_one_pattern(self):
+        rows = self.succeed_json("bench", "sparse", "--matrix", "poisson3d:5", "--seconds", "0.02", "--rhs", "1,3", "--device", "host",
+                                 "--count", "9")
+        self.assertEqual([(row["phase"], row["nrhs"]) for row in rows],
+                         [("construct", 1), ("refactor", 1), ("solve", 1), ("solve", 3)])
+        for row in rows:
+            self.assertEqual(row["count"], 9)
+            if row["phase"] != "construct":
+                self.assertEqual(row["peer"], "one by one")
+                self.assertGreater(row["ratio"], 0)
+        self.assertLess(rows[-1]["residual"], 30)
+        self.fail_with(2, "--against and --count exclude each other", "bench", "sparse", "--count", "2", "--against", "none")
+        self.fail_with(2, "--count: Value 0 not in range", "bench", "sparse", "--count", "0")
+
     def test_the_table_of_orderings(self):
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/compare_orderings.py")
         done = subprocess.run([sys.executable, script, program.PROGRAM, "poisson2d:5", "--rounds", "1", "--seconds", "0.01"],

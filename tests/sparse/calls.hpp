@@ -1,4 +1,5 @@
-// Calls of SparseCholesky with values and right-hand sides of the host, which are copied to the queue's memory.
+// Calls of SparseCholesky and SparseCholeskyBatch with values and right-hand sides of the host, which are copied to the
+// queue's memory.
 #pragma once
 
 #include <sparse/matrices.hpp>
@@ -31,4 +32,18 @@ Refinement<T> solve_refined(Queue& q, const SparseCholesky<T>& F, const std::vec
   return result;
 }
 
+template <class T>
+index_t factor(Queue& q, SparseCholeskyBatch<T>& F, const std::vector<T>& values, real_t<T> shift = 0) {
+  const DeviceArray<T> there(q, values);
+  return F.factor(std::span<const T>(there.data(), values.size()), shift);
+}
+template <class T>
+void solve(Queue& q, const SparseCholeskyBatch<T>& F, std::vector<HostMatrix<T>>& X,
+           SparsePart part = SparsePart::All) {
+  const DeviceBatch<T> there(q, X);
+  auto view = there.strided();
+  if (X.empty()) view.rows = F.plan().n(), view.ld = std::max<index_t>(1, view.rows);
+  F.solve(view, part);
+  X = there.download();
+}
 }  // namespace trifactor::test

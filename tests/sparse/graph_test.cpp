@@ -52,6 +52,48 @@ TYPED_TEST(SparseGraph, SparseFactorAndSolveAreOneGraph) {
   }
 }
 
+TYPED_TEST(SparseGraph, ManyMatricesOfOnePatternAreOneGraph) {
+  using T = TypeParam;
+  constexpr index_t count = 3;
+  const auto pattern = poisson3d<T>(this->random, 9);
+  const auto plan = analyze(pattern.stored(Stored::Lower).pattern());
+  Stream stream;
+  Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
+  SparseCholeskyBatch<T> F(q, plan, count);
+  const std::size_t entries = count * std::size_t(plan->entries());
+  DeviceArray<T> values(q, std::vector<T>(entries));
+  DeviceArray<int> info(q, count, garbage);
+  DeviceBatch<T> X(q, std::vector<HostMatrix<T>>(count, HostMatrix<T>(pattern.n, 2)));
+  q.sync();
+  stream.begin();
+  F.factor_async(std::span<const T>(values.data(), entries), info.data());
+  F.solve(X.strided());
+  expect_success(stream.end());
+  stream.instantiate();
+  for (const index_t bad : {-1, 0, 2}) {  // an item
+    std::vector<SparseMatrix<T>> A;
+    std::vector<HostMatrix<T>> B;
+    std::vector<T> now;
+    for (index_t i = 0; i < count; ++i) {
+      A.push_back(pattern.with_new_values(this->random));
+      B.push_back(random_matrix<T>(this->random, pattern.n, 2));
+      auto own = A.back().stored(Stored::Lower);
+      if (i == bad) own.at(100, 100) = T(-1);
+      now.insert(now.end(), own.values.begin(), own.values.end());
+    }
+    values.upload(now);
+    X.upload(B);
+    stream.replay();
+    q.sync();
+    const auto solved = X.download();
+    const auto failed = info.download();
+    for (index_t i = 0; i < count; ++i) {
+      EXPECT_EQ(failed[i], i == bad ? 101 : 0);
+      EXPECT_TRUE(i == bad ? same_bits(solved[i], B[i]) : A[i].solve_ratio(solved[i], B[i]) < threshold) << i;
+    }
+  }
+}
+
 TYPED_TEST(SparseGraph, ObjectsOfOnePlanWorkOnTwoStreams) {
   using T = TypeParam;
   const auto pattern = poisson3d<T>(this->random, 12);

@@ -1,6 +1,7 @@
 // The schedule of the host and the levels of an engine: every front once, children first, and update matrices that
 // never share memory while both live.
 #include <sparse/matrices.hpp>
+#include <sparse/forest.hpp>
 #include <sparse/levels.hpp>
 #include <sparse/ring.hpp>
 #include <sparse/schedule.hpp>
@@ -106,6 +107,71 @@ TEST(Schedule, ManyThreadsWantMoreToDoThanFew) {
   }
   EXPECT_EQ(threads(64, 1000000), 1);
   EXPECT_EQ(before, 64);
+}
+
+/// `count` times the pattern along the diagonal.
+StoredMatrix<double> block_diagonal(const StoredMatrix<double>& one, index_t count) {
+  StoredMatrix<double> all{one.n * count, one.stored, {0}, {}, {}};
+  for (index_t i = 0; i < count; ++i) {
+    for (index_t j = 0; j < one.n; ++j) all.start.push_back(one.start[j + 1] + i * one.start[one.n]);
+    for (const index_t row : one.index) all.index.push_back(row + i * one.n);
+  }
+  return all;
+}
+
+TEST(Forest, IsThePlanOfABlockDiagonalMatrix) {
+  Random random;
+  for (const auto& A : matrices(random))
+    for (const index_t count : {0, 1, 3}) {
+      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " count=" << count);
+      const auto given = A.stored(Stored::Full);
+      const auto one = analyze(given.pattern(), {.ordering = Ordering::Natural});
+      const Plan forest = sparse::forest_of(one->data(), count);
+      const auto all = analyze(block_diagonal(given, count).pattern(), {.ordering = Ordering::Natural});
+      const Plan& expected = all->data();
+      EXPECT_EQ(forest.items, count);
+      EXPECT_EQ(forest.n, expected.n);
+      EXPECT_EQ(forest.permutation, expected.permutation);
+      EXPECT_EQ(forest.inverse, expected.inverse);
+      EXPECT_EQ(forest.first, expected.first);
+      EXPECT_EQ(forest.parent, expected.parent);
+      EXPECT_EQ(forest.row_start, expected.row_start);
+      EXPECT_EQ(forest.rows, expected.rows);
+      EXPECT_EQ(forest.place, expected.place);
+      EXPECT_EQ(forest.factor_start, expected.factor_start);
+      EXPECT_EQ(forest.target, expected.target);
+      EXPECT_EQ(forest.factor_entries, expected.factor_entries);
+      EXPECT_EQ(forest.stack_entries, expected.stack_entries);
+      EXPECT_EQ(forest.factor_nonzeros, expected.factor_nonzeros);
+      EXPECT_NEAR(forest.flops, expected.flops, 1e-9 * expected.flops);
+      EXPECT_NEAR(forest.front_flops, expected.front_flops, 1e-9 * expected.front_flops);
+      if (count > 0) {
+        EXPECT_EQ(forest.level_start, expected.level_start);
+        EXPECT_EQ(forest.level_fronts, expected.level_fronts);
+      }
+    }
+}
+
+TEST(Forest, ManyTreesAreTakenWholeByThreads) {
+  Random random;
+  const auto one = analyze(poisson3d<double>(random, 9).stored(Stored::Lower).pattern());
+  for (const int threads : {2, 5}) {
+    const Plan forest = sparse::forest_of(one->data(), 100);
+    const Schedule schedule = sparse::make_schedule(forest, threads, {.branch_cost = 1000});
+    EXPECT_EQ(schedule.threads, threads);
+    EXPECT_EQ(schedule.branches.size(), 100u);
+    EXPECT_TRUE(schedule.top.empty());
+    EXPECT_LE(schedule.work_entries, threads * one->stack_entries());
+  }
+}
+
+TEST(Forest, OfMoreColumnsThanAreCountedIsRefused) {
+  Plan one;
+  one.n = 1 << 20;
+  EXPECT_THROW(sparse::forest_of(one, 2048), InvalidArgument);
+  EXPECT_THROW(sparse::forest_of(one, -1), InvalidArgument);
+  one.n = 1, one.factor_entries = index_t(1) << 40;
+  EXPECT_THROW(sparse::forest_of(one, 1 << 30), std::bad_alloc);
 }
 
 TEST(Schedule, RunsAndEntriesSayWhatThePlanSays) {

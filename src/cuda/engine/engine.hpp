@@ -191,7 +191,7 @@ class CudaEngine {
   template <class T>
   void take_rows(const Fronts&, Items<const T> B, bool permute, T* Z);
   template <class T>
-  void give_rows(const Fronts&, const T* Z, bool permute, Items<T> B);
+  void give_rows(const Fronts&, const T* Z, bool permute, const int* failed, Items<T> B);
   template <class T>
   FrontLimits small_front_limits() const;
   template <class T>

@@ -53,9 +53,10 @@ inline dim3 row_grid(index_t rows, index_t columns) {
 
 template <class T>
 __global__ void take_rows_kernel(Fronts f, Items<const T> B, bool permute, T* Z) {
-  const Tile<const T> b = B.item(0);
-  for_rows(0, f.n, b.cols,
-           [&](index_t j, index_t c) { Z[f.line[j] + c * f.lines] = b(permute ? f.permutation[j] : j, c); });
+  for_rows(0, f.n, B.cols, [&](index_t j, index_t c) {
+    const Tile<const T> b = f.item_rows(B, f.item_of(int(j)));
+    Z[f.line[j] + c * f.lines] = b(permute ? f.permutation[j] : j, c);
+  });
 }
 template <class T>
 void CudaEngine::take_rows(const Fronts& f, Items<const T> B, bool permute, T* Z) {
@@ -64,15 +65,16 @@ void CudaEngine::take_rows(const Fronts& f, Items<const T> B, bool permute, T* Z
 }
 
 template <class T>
-__global__ void give_rows_kernel(Fronts f, const T* Z, bool permute, Items<T> B) {
-  const Tile<T> b = B.item(0);
-  for_rows(0, f.n, b.cols,
-           [&](index_t j, index_t c) { b(permute ? f.permutation[j] : j, c) = Z[f.line[j] + c * f.lines]; });
+__global__ void give_rows_kernel(Fronts f, const T* Z, bool permute, const int* failed, Items<T> B) {
+  for_rows(0, f.n, B.cols, [&](index_t j, index_t c) {
+    const int item = f.item_of(int(j));
+    if (failed[item] == 0) f.item_rows(B, item)(permute ? f.permutation[j] : j, c) = Z[f.line[j] + c * f.lines];
+  });
 }
 template <class T>
-void CudaEngine::give_rows(const Fronts& f, const T* Z, bool permute, Items<T> B) {
+void CudaEngine::give_rows(const Fronts& f, const T* Z, bool permute, const int* failed, Items<T> B) {
   if (arena().planning() || f.n == 0 || B.cols == 0) return;
-  launch(stream_, give_rows_kernel<T>, row_grid(f.n, B.cols), front_threads, 0, f, Z, permute, B);
+  launch(stream_, give_rows_kernel<T>, row_grid(f.n, B.cols), front_threads, 0, f, Z, permute, failed, B);
 }
 
 template <class T>
@@ -113,7 +115,7 @@ void CudaEngine::add(index_t n, const T* r, T* x) {
   template void trifactor::cuda::CudaEngine::assemble<T>(const Fronts&, index_t, index_t, index_t, const T*, Real<T>,  \
                                                          T*, T*);                                                      \
   template void trifactor::cuda::CudaEngine::take_rows<T>(const Fronts&, Items<const T>, bool, T*);                    \
-  template void trifactor::cuda::CudaEngine::give_rows<T>(const Fronts&, const T*, bool, Items<T>);                    \
+  template void trifactor::cuda::CudaEngine::give_rows<T>(const Fronts&, const T*, bool, const int*, Items<T>);        \
   template void trifactor::cuda::CudaEngine::diagonal<T>(const Fronts&, const T*, T*);                                 \
   template void trifactor::cuda::CudaEngine::residual<T>(const MatrixRows&, const T*, Real<T>, const T*, const T*, T*, \
                                                          Real<T>*);                                                    \

@@ -90,22 +90,28 @@ void launch_permutation(void* stream, const int* pivots, index_t k, int* p, inde
   launch(stream, permutation_kernel, 1, permutation_threads, in_shared ? bytes : 0, pivots, k, p, rows, in_shared);
 }
 
+constexpr int failure_threads = 1024;
+
 /// A front that failed may make those above it fail, whose columns come later.
-__global__ void __launch_bounds__(256) first_failure_kernel(Fronts f, const int* info, int* first, int* copy) {
-  __shared__ int column;
-  if (threadIdx.x == 0) column = int(f.n);
+__global__ void __launch_bounds__(failure_threads)
+    first_failure_kernel(Fronts f, const int* info, int* first, int* copy) {
+  const int none = int(f.n), rank = int(threadIdx.x);
+  for (index_t item = rank; item < f.items; item += failure_threads) first[item] = none;
   __syncthreads();  // everyone sees that none has failed yet
-  for (index_t t = threadIdx.x; t < f.count; t += blockDim.x)
-    if (info[t] != 0) atomicMin(&column, f.first[t] + info[t] - 1);
+#pragma unroll 4
+  for (index_t t = rank; t < f.count; t += failure_threads)
+    if (info[t] != 0) atomicMin(first + f.item_of(f.first[t]), f.first[t] + info[t] - 1);
   __syncthreads();  // all fronts are asked
-  if (threadIdx.x != 0) return;
-  const int failed = column == int(f.n) ? 0 : f.permutation[column] + 1;
-  *first = failed;
-  if (copy) *copy = failed;
+  for (index_t item = rank; item < f.items; item += failure_threads) {
+    const int column = __ldcg(first + item);  // atomics pass by the first-level cache
+    const int failed = column == none ? 0 : f.permutation[column] + 1 - int(item * f.item_columns);
+    first[item] = failed;
+    if (copy) copy[item] = failed;
+  }
 }
 void CudaEngine::first_failure(const Fronts& f, const int* info, int* first, int* copy) {
   if (arena().planning()) return;
-  launch(stream_, first_failure_kernel, 1, 256, 0, f, info, first, copy);
+  launch(stream_, first_failure_kernel, 1, failure_threads, 0, f, info, first, copy);
 }
 
 }  // namespace trifactor::cuda

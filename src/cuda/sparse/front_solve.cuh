@@ -41,7 +41,6 @@ template <class T, int F>
 __global__ void __launch_bounds__(StripShape<T, F>::threads, StripShape<T, F>::resident)
     solve_strips_kernel(SolveVectors<T> vectors, SolveLists lists, const T* factor, const int* inexact, int* ticket) {
   using Shape = StripShape<T, F>;
-  if (*vectors.failed != 0) return;
   extern __shared__ __align__(16) unsigned char raw[];
   auto& s = *reinterpret_cast<typename Shape::Shared*>(raw);
   T* sides = s.X[0];
@@ -54,11 +53,17 @@ __global__ void __launch_bounds__(StripShape<T, F>::threads, StripShape<T, F>::r
     __syncthreads();                                            // the ticket is drawn
     const int turn = s.ticket / groups;
     if (turn >= forward + backward) return;
-    const SolveVectors<T> v = vectors.of_group(s.ticket % groups);
+    const SolveStrip strip = turn < forward ? lists.forward[turn] : lists.backward[turn - forward];
+    const int item = vectors.item_of(strip.first);
+    if (vectors.failed[item] != 0) {
+      __syncthreads();  // everyone has read the ticket
+      continue;
+    }
+    const SolveVectors<T> v = vectors.of_group(s.ticket % groups).of_item(item);
     if (turn < forward)
-      StripSolve<T, F>(v, lists.forward[turn], factor, inexact, s).forward();
+      StripSolve<T, F>(v, strip, factor, inexact, s).forward();
     else
-      StripSolve<T, F>(v, lists.backward[turn - forward], factor, inexact, s).backward();
+      StripSolve<T, F>(v, strip, factor, inexact, s).backward();
   }
 }
 
@@ -118,6 +123,7 @@ void CudaEngine::solve_fronts(const Fronts& f, const SolveLists& given, const T*
                             failed,
                             {steps.solve_forward, steps.solve_backward, steps.solve_forward && steps.solve_backward},
                             B.item(0),
+                            B.stride - f.item_columns,
                             0,
                             shift,
                             (f.lines + f.n) << shift,

@@ -20,7 +20,7 @@ struct SubtreeSolve {
   static constexpr std::size_t bytes = (entries + warps * scratch) * sizeof(T);
   static constexpr int resident = int(min(std::size_t(4), (227u << 10) / (bytes + 1024)));  // blocks
 
-  const SolveVectors<T>& v;
+  const SolveVectors<T> v;
   const SolveLists& lists;
   const T* factor;
   T* tiles;
@@ -47,11 +47,15 @@ struct SubtreeSolve {
     __syncthreads();  // the fronts are there
   }
 
-  /// work(front, first right-hand side) for all fronts of a level, by warps.
+  /// work(this with the item's B, front, first right-hand side) for all fronts of a level, by warps.
   template <class Work>
   __device__ void for_level(int begin, int end, Work work) const {
     const int parts = max(1, (1 << v.shift) / together), all = (end - begin) * parts;
-    for (int i = warp(); i < all; i += warps) work(lists.subtree_fronts[begin + i / parts], i % parts * together);
+    for (int i = warp(); i < all; i += warps) {
+      const SolveFront& f = lists.subtree_fronts[begin + i / parts];
+      const int item = v.item_of(f.first);
+      if (v.failed[item] == 0) work(SubtreeSolve{v.of_item(item), lists, factor, tiles}, f, i % parts * together);
+    }
     __syncthreads();  // what the next level reads is there
   }
 
@@ -240,7 +244,7 @@ struct SubtreeSolve {
     load(begin, end);
     for (int level = begin; level < end;) {
       const int next = lists.subtree_fronts[level].level_end;
-      for_level(level, next, [&](const SolveFront& f, int column) { forward_front(f, column); });
+      for_level(level, next, [](const auto& s, const SolveFront& f, int column) { s.forward_front(f, column); });
       level = next;
     }
   }
@@ -249,7 +253,7 @@ struct SubtreeSolve {
     for (int level = end; level > begin;) {  // levels are found from their last front
       int first = level - 1;
       while (first > begin && lists.subtree_fronts[first - 1].level_end == level) --first;
-      for_level(first, level, [&](const SolveFront& f, int column) { backward_front(f, column); });
+      for_level(first, level, [](const auto& s, const SolveFront& f, int column) { s.backward_front(f, column); });
       level = first;
     }
   }
@@ -259,7 +263,6 @@ struct SubtreeSolve {
 template <class T, int together>
 __global__ void __launch_bounds__(SubtreeSolve<T, together>::threads, SubtreeSolve<T, together>::resident)
     solve_subtrees_kernel(SolveVectors<T> vectors, SolveLists lists, const T* factor, bool forward) {
-  if (*vectors.failed != 0) return;
   extern __shared__ __align__(16) unsigned char raw[];
   const SolveVectors<T> v = vectors.of_group(blockIdx.y);
   const SubtreeSolve<T, together> subtrees{v, lists, factor, reinterpret_cast<T*>(raw)};

@@ -18,9 +18,10 @@ struct SolveVectors {
   using M = Message<T>;
 
   Fronts fronts;
-  const int* failed;  // not 0: the factor is not there, and B stays
+  const int* failed;  // of each item, not 0: its factor is not there, and its B stays
   SolveParts parts;
-  Tile<T> B;
+  Tile<T> B;          // of the first item, or of the one that of_item was asked for
+  index_t next_item;  // from item to item in B: see Fronts::item_rows
   index_t column;  // of B: the first of the group
   int shift;
   index_t group_entries;  // of Z and X together
@@ -30,6 +31,13 @@ struct SolveVectors {
   __device__ SolveVectors of_group(int group) const {
     SolveVectors v = *this;
     v.Z += group * group_entries, v.X += group * group_entries, v.column += index_t(group) << shift;
+    return v;
+  }
+  /// The item of a front with this first column, to which all that it waits for belongs.
+  __device__ int item_of(int first) const { return fronts.item_of(first); }
+  __device__ SolveVectors of_item(int item) const {
+    SolveVectors v = *this;
+    v.B.data += item * next_item;
     return v;
   }
   __device__ bool inside(int c) const { return column + c < B.cols; }
