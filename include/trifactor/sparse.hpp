@@ -318,4 +318,59 @@ class TRIFACTOR_API SparseCholeskyBatch {
   std::unique_ptr<State> state_;
 };
 
+// The value form: no queue, everything in the host's memory, on the device that suits the matrix.
+
+struct SparseValueOptions {
+  /// Auto: the GPU, if there is one, where so many factorizations of this size are expected to take less time there.
+  Device device = Device::Auto;
+  Ordering ordering = Ordering::Auto;
+  index_t expected_factorizations = 1;  // as in AnalyzeOptions
+  double shift = 0;                     // A + shift I is factored
+  std::size_t max_device_bytes = 0;     // as in SparseOptions
+};
+
+/// What sparse_cholesky returns.
+template <Scalar T>
+class TRIFACTOR_API SparseCholeskyFactor {
+ public:
+  /// With a plan that exists already: the ordering is that of the plan.
+  SparseCholeskyFactor(std::shared_ptr<const SparsePlan> plan, std::span<const T> values, const SparseValueOptions& = {});
+  SparseCholeskyFactor(SparseCholeskyFactor&&) noexcept;
+  SparseCholeskyFactor& operator=(SparseCholeskyFactor&&) noexcept;
+  ~SparseCholeskyFactor();
+
+  /// Another matrix with the same pattern. Throws NotPositiveDefinite; other calls then throw InvalidArgument.
+  void factor(std::span<const T> values, real_t<T> shift = 0);
+  /// X with A X = B.
+  Matrix<T> solve(MatrixView<const T> B) const;
+  std::vector<T> solve(const std::vector<T>& b) const;
+  /// As of SparseCholesky.
+  real_t<T> log_det() const;
+  real_t<T> rcond() const;
+  Device device() const noexcept;
+  const SparsePlan& plan() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Analyses and factors A. Throws NotPositiveDefinite with the column, InvalidArgument and OutOfMemory.
+template <BuiltScalar T, SparseIndex I>
+SparseCholeskyFactor<T> sparse_cholesky(const Pattern<I>& A, std::span<const T> values,
+                                        const SparseValueOptions& o = {}) {
+  const AnalyzeOptions analysis{.ordering = o.ordering, .expected_factorizations = o.expected_factorizations};
+  return {analyze(A, analysis), values, o};
+}
+template <BuiltScalar T, SparseIndex I>
+SparseCholeskyFactor<T> sparse_cholesky(const Pattern<I>& A, const std::vector<T>& values,
+                                        const SparseValueOptions& o = {}) {
+  return sparse_cholesky(A, std::span<const T>(values), o);
+}
+/// The same of the lower triangle of A.
+template <BuiltScalar T>
+SparseCholeskyFactor<T> sparse_cholesky(const CompressedColumns<T>& A, const SparseValueOptions& o = {}) {
+  return sparse_cholesky(A.pattern(), A.values, o);
+}
+
 }  // namespace trifactor

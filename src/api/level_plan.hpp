@@ -8,6 +8,7 @@
 #include <sparse/numeric.hpp>
 #include <sparse/ring.hpp>
 #include <sparse/solve_lists.hpp>
+#include <sparse/split.hpp>
 #include <tuning/rows.hpp>
 
 namespace trifactor::api {
@@ -20,11 +21,15 @@ class LevelPlan {
  protected:
   LevelPlan(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning,
             const MemoryLimit& limit)
-      : queue_(std::move(queue)), plan_(plan), tuning_(tuning) {
+      : queue_(std::move(queue)),
+        given_(plan),
+        split_(sparse::split_fronts(plan, tuning.widest, queue_->host.threads())),
+        plan_(split_ ? split_->plan : given_),
+        tuning_(tuning) {
     data_.solve = find_tuning(core::SolveTuning{}, plan.n, 1);
     const sparse::BranchRules rules{sparse::update_shape(tuning, small_fronts()), in_subtree()};
     constexpr index_t little = (256 << 20) / sizeof(T);  // branches take time, too
-    take(sparse::cut_in_memory(plan, rules, little), false);
+    take(sparse::cut_in_memory(plan_, rules, little, tuning.spare_percent), false);
     const std::size_t most = limit.bytes > 0 ? limit.bytes : free_bytes();
     if (memory_.total() + limit.values > most) stream_within(most, rules, limit);
   }
@@ -64,7 +69,9 @@ class LevelPlan {
   }
 
   const std::shared_ptr<detail::QueueState> queue_;
-  const Plan& plan_;
+  const Plan& given_;
+  const std::optional<sparse::SplitPlan> split_;  // of the given one, where it has wide fronts
+  const Plan& plan_;                              // that one, or else the given one
   const core::SparseTuning tuning_;
   sparse::Levels levels_;
   std::vector<core::CholeskyTuning> cholesky_;
@@ -92,7 +99,7 @@ class LevelPlan {
 
   /// Lists and memory for these branches; the factor is all there.
   void take(const sparse::BranchCut& cut, bool streaming) {
-    levels_ = sparse::make_levels(plan_, cut.branches, tuning_, small_fronts(), queue_->host.threads());
+    levels_ = sparse::make_levels(plan_, given_, cut.branches, tuning_, small_fronts(), queue_->host.threads());
     cholesky_.clear();
     for (const sparse::Group& group : levels_.groups)
       cholesky_.push_back(find_tuning(core::CholeskyTuning{}, group.columns, group.count()));

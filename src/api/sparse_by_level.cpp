@@ -16,8 +16,8 @@ using sparse::Plan;
 template <class T>
 class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
   using Base = LevelPlan<T>;
-  using Base::queue_, Base::plan_, Base::levels_, Base::data_, Base::lists_, Base::solve_lists_, Base::memory_;
-  using Base::ring_, Base::at_once_, Base::streams, Base::by_level, Base::vector_entries, Base::lists_of_branch;
+  using Base::queue_, Base::given_, Base::split_, Base::plan_, Base::levels_, Base::data_, Base::lists_;
+  using Base::solve_lists_, Base::memory_, Base::ring_, Base::at_once_, Base::streams, Base::by_level, Base::vector_entries, Base::lists_of_branch;
   template <class E>
   static constexpr bool one_launch = Base::template one_launch<E>;
 
@@ -135,8 +135,10 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
     for_fronts(
         [&](index_t s, const T* front, const core::FrontShape& shape) {
           const index_t m = plan_.row_count(s), w = plan_.col_count(s);
+          const index_t whole = split_ ? split_->whole[s] : s, above = plan_.first[s] - given_.first[whole];
+          const index_t ld = given_.row_count(whole);
           for (index_t c = 0; c < w; ++c) {
-            T* to = out + plan_.factor_start[s] + c * m;
+            T* to = out + given_.factor_start[whole] + (above + c) * ld + above;
             std::copy_n(front + c * shape.ld, w, to);
             std::copy_n(front + c * shape.ld + w + shape.gap, m - w, to + w);
           }
@@ -255,7 +257,7 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
 
   const core::MatrixRows& matrix_rows() {
     if (rows_.n == plan_.n) return rows_;
-    const sparse::MatrixRowLists A = sparse::rows_of_matrix(plan_);
+    const sparse::MatrixRowLists A = sparse::rows_of_matrix(given_);
     row_lists_.clear();
     row_lists_.add(rows_.start, A.start);
     row_lists_.add(rows_.column, A.column);

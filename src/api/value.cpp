@@ -1,13 +1,9 @@
 // The value forms: host matrices in and out, exceptions. They choose the device, then call the expert forms.
 #include <api/check.hpp>
-#include <api/queue_state.hpp>
+#include <api/lease.hpp>
 #include <core/condition.hpp>
 #include <trifactor/cholesky.hpp>
-#include <trifactor/info.hpp>
 #include <trifactor/lu.hpp>
-#include <tuning/rows.hpp>
-
-#include <mutex>
 
 namespace trifactor {
 
@@ -15,58 +11,12 @@ namespace {
 
 using api::fail;
 using api::inner_t;
+using api::Lease;
 using api::on_engine;
-
-/// CUDA queues that no factor holds. Making one costs far more than a small solve, so they are kept; the list outlives
-/// every static object, since the driver may be gone by then.
-struct IdleQueues {
-  std::mutex mutex;
-  std::vector<Queue> queues;
-};
-IdleQueues& idle_queues() {
-  static auto* idle = new IdleQueues;
-  return *idle;
-}
-
-/// A queue of the chosen device; a CUDA queue goes back to the idle ones at the end.
-class Lease {
- public:
-  explicit Lease(Device device) : queue_(take(device)) {}
-  ~Lease() {
-    if (!queue_.is_cuda()) return;
-    IdleQueues& idle = idle_queues();
-    const std::lock_guard lock(idle.mutex);
-    idle.queues.push_back(std::move(queue_));
-  }
-  Queue& operator*() { return queue_; }
-
- private:
-  static Queue take(Device device) {
-    if (device == Device::Host) return Queue::host();
-    IdleQueues& idle = idle_queues();
-    const std::lock_guard lock(idle.mutex);
-    idle.queues.reserve(idle.queues.size() + 16);  // so that giving back cannot fail
-    if (idle.queues.empty()) return Queue::cuda();
-    Queue q = std::move(idle.queues.back());
-    idle.queues.pop_back();
-    return q;
-  }
-  Queue queue_;
-};
-
-bool has_cuda() {
-  static const bool found = why_no_cuda().empty();
-  return found;
-}
 
 template <class T>
 Device choose(Device wanted, index_t n) {
-  if (wanted != Device::Auto) return wanted;
-  if (!has_cuda()) return Device::Host;
-  static const DeviceInfo device = devices().back();
-  const std::array<std::string_view, 3> chain{device.architecture, "cuda", "any"};
-  const auto tuning = tuning::find<core::ValueTuning>({chain, device.name}, core::scalar_name(inner_t<T>{}), n, 1, "");
-  return n >= tuning.gpu_from ? Device::Cuda : Device::Host;
+  return api::choose_device<inner_t<T>>(wanted, n, [&](const core::ValueTuning& tuning) { return n >= tuning.gpu_from; });
 }
 
 template <class T>

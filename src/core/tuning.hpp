@@ -77,6 +77,8 @@ struct SparseTuning {
   index_t alone_below = 1024; // nor one with more rows below them
   index_t alike = 2;          // by level: fronts of one batch differ by up to this factor in rows below their columns,
   index_t few = 256;          // unless they are so few that the device is not filled: then all of a level are one batch
+  index_t widest = 4096;      // by level: a front with more columns is a chain of fronts, which takes less memory
+  index_t spare_percent = 15; // by level: of factor and update matrices, which larger branches may take more than they must
   index_t at_once = 32;       // right-hand sides that are solved together: enough for BLAS, and scratch memory stays small
   index_t leaf = 32;          // host: columns that the own routines factor
   index_t strip = 128;        // host: rows that they take at once, so that these stay in cache
@@ -94,7 +96,8 @@ struct SparseTuning {
 };
 
 struct ValueTuning {
-  index_t gpu_from = 1024;    // value forms with Device::Auto move matrices of at least this order to the GPU
+  index_t gpu_from = 1024;    // value forms with Device::Auto move matrices of at least this order to the GPU,
+  index_t gpu_mflops = 1000;  // and sparse ones of which all factorizations together take at least so many million flops
 };
 
 }  // namespace trifactor::core

@@ -163,12 +163,12 @@ UpdatePlaces place_updates(const Plan& plan, const core::UpdateShape& shape, con
   return places;
 }
 
-BranchCut cut_in_memory(const Plan& plan, const BranchRules& rules, index_t small_entries) {
+BranchCut cut_in_memory(const Plan& plan, const BranchRules& rules, index_t small_entries, index_t percent) {
   BranchCut best = cut(plan, rules, {unlimited, unlimited});
   if (best.update_entries <= small_entries) return best;
   const index_t least = least_updates(plan, rules.update);
   for (index_t limit = best.update_entries / 2; limit > least / 32; limit /= 2) {
-    if (100 * (best.update_entries + plan.factor_entries) <= 115 * (least + plan.factor_entries)) break;
+    if (100 * (best.update_entries + plan.factor_entries) <= (100 + percent) * (least + plan.factor_entries)) break;
     if (BranchCut next = cut(plan, rules, {limit, unlimited}); next.update_entries < best.update_entries)
       best = std::move(next);
   }

@@ -38,9 +38,9 @@ struct BranchCut {
   std::vector<Branch> branches;
   index_t update_entries;
 };
-/// The largest branches with which factor and update matrices take little more than they must; all in one where this is
-/// little memory anyway.
-BranchCut cut_in_memory(const Plan&, const BranchRules&, index_t small_entries);
+/// The largest branches with which factor and update matrices take at most so many percent more than they must; all in one
+/// where this is little memory anyway.
+BranchCut cut_in_memory(const Plan&, const BranchRules&, index_t small_entries, index_t percent);
 /// Branches for a factor that is elsewhere, of which a part lies in what the update matrices leave of `entries`. If
 /// that is too little, every front is a branch, which takes least.
 BranchCut cut_for_streaming(const Plan&, const BranchRules&, index_t entries);

@@ -1,6 +1,7 @@
 #include <sparse/levels.hpp>
 
 #include <sparse/entries.hpp>
+#include <sparse/split.hpp>
 #include <sparse/tasks.hpp>
 #include <trifactor/error.hpp>
 
@@ -74,7 +75,7 @@ void group_fronts(const Plan& plan, const Branch& branch, const core::SparseTuni
 }
 
 /// The given values by column of the factor, ascending by row; equal places stay in the order in which they are given.
-void sort_entries(const Plan& plan, const Entries& entries, Levels& levels) {
+void sort_entries(const Plan& plan, const Entries& entries, index_t widest, Levels& levels) {
   struct Entry {
     int column, row;
     index_t source;
@@ -88,11 +89,12 @@ void sort_entries(const Plan& plan, const Entries& entries, Levels& levels) {
     for (index_t s = first_front; s < last_front; ++s) {
       given.clear();
       next.assign(plan.col_count(s) + 1, 0);
-      const index_t m = plan.row_count(s), begin = entries.start[s];
+      const index_t m = plan.row_count(s), begin = entries.start[s], part = part_width(plan.col_count(s), widest);
       for (index_t k = begin; k < entries.start[s + 1]; ++k) {
         const index_t target = entries.target[k], source = entries.source[k];
         const index_t at = (target < 0 ? ~target : target) - plan.factor_start[s], column = at / m;
-        given.push_back({int(column), int(at - column * m), target < 0 ? ~source : source});
+        const index_t above = column / part * part;  // rows of the front that are not in the part with this column
+        given.push_back({int(column), int(at - column * m - above), target < 0 ? ~source : source});
         ++next[given.back().column + 1];
       }
       std::partial_sum(next.begin(), next.end(), next.begin());
@@ -197,8 +199,8 @@ core::UpdateShape update_shape(const core::SparseTuning& tuning, core::FrontLimi
   return {core::aligned(std::max({tuning.alone_below, small.rows, index_t(1)}))};
 }
 
-Levels make_levels(const Plan& plan, const std::vector<Branch>& branches, const core::SparseTuning& tuning,
-                   core::FrontLimits small, int threads) {
+Levels make_levels(const Plan& plan, const Plan& given, const std::vector<Branch>& branches,
+                   const core::SparseTuning& tuning, core::FrontLimits small, int threads) {
   const index_t lines = index_t(plan.rows.size());
   if (lines > most_lines)
     throw InvalidArgument("SparseCholesky: " + std::to_string(lines) + " rows of fronts are more than " +
@@ -212,10 +214,10 @@ Levels make_levels(const Plan& plan, const std::vector<Branch>& branches, const 
   const UpdatePlaces updates = place_updates(plan, levels.update, branches);
   levels.update_entries = updates.entries;
   for (index_t s = 0; s < plan.fronts(); ++s) levels.update_at[place[s]] = updates.at[s];
-  const Entries entries = entries_by_front(plan);
+  const Entries entries = entries_by_front(given);
   with_threads(lines < worth_waking ? 1 : threads, [&] {
     list_lines(plan, place, levels);
-    sort_entries(plan, entries, levels);
+    sort_entries(given, entries, tuning.widest, levels);
   });
   return levels;
 }

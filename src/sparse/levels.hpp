@@ -59,10 +59,11 @@ struct Levels {
   }
 };
 
-/// Throws InvalidArgument when there are more rows in all fronts than an int can count. The result does not depend on
-/// the number of threads. Fronts within the limits of `small` are one group of their level.
-Levels make_levels(const Plan&, const std::vector<Branch>&, const core::SparseTuning&, core::FrontLimits small,
-                   int threads);
+/// `given` is the plan that targets belong to; fronts of the other one may be parts of its fronts (split_fronts, with the
+/// tuning's limit). Throws InvalidArgument when there are more rows in all fronts than an int can count. The result does not
+/// depend on the number of threads. Fronts within the limits of `small` are one group of their level.
+Levels make_levels(const Plan&, const Plan& given, const std::vector<Branch>&, const core::SparseTuning&,
+                   core::FrontLimits small, int threads);
 
 /// How update matrices are stored: those of batches and of small fronts are full squares.
 core::UpdateShape update_shape(const core::SparseTuning&, core::FrontLimits small);

@@ -90,6 +90,7 @@ constexpr Field solve_fields[] = {
 };
 constexpr Field value_fields[] = {
     number<&ValueTuning::gpu_from>("gpu_from", 0, order, none, {crossover, Calls::One}),
+    number<&ValueTuning::gpu_mflops>("gpu_mflops", 0, order),
 };
 
 constexpr Field sparse_fields[] = {
@@ -110,6 +111,8 @@ constexpr Field sparse_fields[] = {
     number<&SparseTuning::alone_below>("alone_below", 0, order, none, {front_rows}),
     number<&SparseTuning::alike>("alike", 2, order, none, {factors}),
     number<&SparseTuning::few>("few", 0, order, none, {front_counts}),
+    number<&SparseTuning::widest>("widest", 64, order),
+    number<&SparseTuning::spare_percent>("spare_percent", 0, 1000),
     number<&SparseTuning::at_once>("at_once", 1, 65536, {sides_at_once}, {sides_at_once}),
     number<&SparseTuning::leaf>("leaf", 1, order, {leaves}),
     number<&SparseTuning::strip>("strip", 1, 1048576, {strips}),

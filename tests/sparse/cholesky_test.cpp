@@ -172,6 +172,43 @@ TYPED_TEST(SparseCholeskyTest, SolvesWithLargeFrontsAndRepeatsTheBits) {
   }
 }
 
+// A wide front and its chain are the same columns of the same factor.
+TYPED_TEST(SparseCholeskyTest, WideFrontsMayBeChains) {
+  using T = TypeParam;
+  for (const auto& A : {full_matrix<T>(this->random, this->random.integer(140, 330)), poisson3d<T>(this->random, 11)}) {
+    const auto given = A.stored(Stored::Lower);
+    const auto plan = analyze(given.pattern());
+    SparseCholesky<T> whole(this->q, plan, {.tuning = "levels=1 widest=1000"});
+    factor(this->q, whole, given.values);
+    const auto L = whole.lower();
+    const auto d = whole.diagonal();
+    for (const char* widest : {"64", "100", "128"}) {
+      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " widest=" << widest);
+      SparseCholesky<T> F(this->q, plan, {.tuning = std::string("levels=1 alone=8 widest=") + widest});
+      EXPECT_LT(F.memory().factor, whole.memory().factor);
+      factor(this->q, F, given.values);
+      this->expect_right(A, F);
+      const auto chain = F.lower();
+      EXPECT_EQ(chain.start, L.start);
+      EXPECT_EQ(chain.index, L.index);
+      const auto e = F.diagonal();
+      ASSERT_EQ(e.size(), d.size());
+      for (std::size_t j = 0; j < d.size(); ++j) EXPECT_NEAR(e[j] / d[j], 1, 1e4 * double(std::numeric_limits<real_t<T>>::epsilon()));
+      for (const index_t k : {1, 9, 70}) {
+        const auto B = random_matrix<T>(this->random, A.n, k);
+        auto X = B;
+        solve(this->q, F, X);
+        EXPECT_LT(A.solve_ratio(X, B), threshold) << k << " right-hand sides";
+      }
+      auto wrong = given;
+      const index_t bad = this->random.integer(0, A.n - 1);
+      wrong.at(bad, bad) = T(-1);
+      const DeviceArray<T> values(this->q, wrong.values);
+      EXPECT_EQ(F.try_factor(std::span<const T>(values.data(), wrong.values.size())), bad + 1);
+    }
+  }
+}
+
 TYPED_TEST(SparseCholeskyTest, SolvesInParts) {
   using T = TypeParam;
   const auto A = poisson2d<T>(this->random, 9);
@@ -533,7 +570,7 @@ TYPED_TEST(SparseCholeskyTest, ByLevelNothingIsAllocatedAfterPlanning) {
   for (const auto& A : this->shapes()) {
     const auto given = A.stored(Stored::Lower);
     const auto plan = analyze(given.pattern());
-    for (const char* tuning : {"levels=1", "levels=1 alone=8 alone_below=8"}) {
+    for (const char* tuning : {"levels=1", "levels=1 alone=8 alone_below=8 widest=64"}) {
       SCOPED_TRACE(A.name + " " + tuning + " n=" + std::to_string(A.n));
       Queue q = test_queue();  // with nothing reserved
       SparseCholesky<T> F(q, plan, {.tuning = tuning});

@@ -6,6 +6,7 @@
 #include <sparse/ring.hpp>
 #include <sparse/schedule.hpp>
 #include <sparse/solve_lists.hpp>
+#include <sparse/split.hpp>
 
 #include <map>
 #include <set>
@@ -19,7 +20,8 @@ using sparse::Schedule;
 
 std::vector<SparseMatrix<double>> matrices(Random& random) {
   return {poisson3d<double>(random, 9),         poisson2d<double>(random, 40),  banded<double>(random, 2000, 8),
-          disconnected<double>(random, 30, 50), full_matrix<double>(random, 1), full_matrix<double>(random, 0)};
+          disconnected<double>(random, 30, 50), full_matrix<double>(random, 1), full_matrix<double>(random, 0),
+          full_matrix<double>(random, 200)};
 }
 
 /// Goes through fronts in the given order; fails where an update matrix is written over one that is still needed.
@@ -259,10 +261,10 @@ TEST(Branches, CutsTakeLittleMoreThanTheyMust) {
   const auto shared = analyze(A.stored(Stored::Lower).pattern());
   const Plan& plan = shared->data();
   const core::UpdateShape shape{32};
-  const index_t whole = sparse::cut_in_memory(plan, {shape, {}}, index_t(1) << 40).update_entries;
+  const index_t whole = sparse::cut_in_memory(plan, {shape, {}}, index_t(1) << 40, 15).update_entries;
   const index_t least =
       sparse::place_updates(plan, shape, sparse::cut_into_branches(plan, {shape, {}}, {0, 0})).entries;
-  const sparse::BranchCut cut = sparse::cut_in_memory(plan, {shape, {}}, 0);
+  const sparse::BranchCut cut = sparse::cut_in_memory(plan, {shape, {}}, 0, 15);
   EXPECT_LT(cut.update_entries, whole);
   EXPECT_LE(100 * (cut.update_entries + plan.factor_entries), 116 * (least + plan.factor_entries));
   const sparse::BranchCut streamed = sparse::cut_for_streaming(plan, {shape, {}}, plan.factor_entries);
@@ -272,12 +274,45 @@ TEST(Branches, CutsTakeLittleMoreThanTheyMust) {
   EXPECT_EQ(index_t(sparse::cut_for_streaming(plan, {shape, {}}, 0).branches.size()), plan.fronts());
 }
 
+TEST(Split, PartsOfAFrontAreAChainWithAllItsRows) {
+  Random random;
+  for (const auto& A : matrices(random)) {
+    const auto shared = analyze(A.stored(Stored::Lower).pattern());
+    const Plan& plan = shared->data();
+    index_t most = 0;
+    for (index_t s = 0; s < plan.fronts(); ++s) most = std::max(most, plan.col_count(s));
+    EXPECT_FALSE(sparse::split_fronts(plan, most, 2));
+    const auto split = sparse::split_fronts(plan, 64, 2);
+    ASSERT_EQ(bool(split), most > 64);
+    if (!split) continue;
+    const Plan& parts = split->plan;
+    EXPECT_EQ(parts.first.back(), plan.n);
+    EXPECT_LT(parts.factor_entries, plan.factor_entries);
+    for (index_t t = 0; t < parts.fronts(); ++t) {
+      const index_t s = split->whole[t], m = parts.row_count(t), w = parts.col_count(t), p = parts.parent[t];
+      EXPECT_LE(w, 64);
+      EXPECT_EQ((parts.first[t] - plan.first[s]) % 64, 0);
+      EXPECT_EQ(m - w, plan.first[s + 1] - parts.first[t + 1] + plan.row_count(s) - plan.col_count(s));
+      for (index_t i = 0; i < m; ++i) {
+        const index_t row = parts.rows[parts.row_start[t] + i], place = parts.place[parts.row_start[t] + i];
+        if (i < w) {
+          EXPECT_EQ(row, parts.first[t] + i);
+          EXPECT_EQ(place, -1);
+        } else {
+          ASSERT_GT(p, t);
+          EXPECT_EQ(parts.rows[parts.row_start[p] + place], row);
+        }
+      }
+    }
+  }
+}
+
 TEST(Levels, FrontsLieApartAndTheirLinesAreAligned) {
   Random random;
   for (const auto& A : matrices(random)) {
     const auto shared = analyze(A.stored(Stored::Lower).pattern());
     const Plan& plan = shared->data();
-    const sparse::Levels levels = sparse::make_levels(plan, {{0, plan.fronts()}}, {}, {}, 1);
+    const sparse::Levels levels = sparse::make_levels(plan, plan, {{0, plan.fronts()}}, {}, {}, 1);
     std::map<index_t, index_t> taken;  // where fronts begin and end
     for (index_t t = 0; t < plan.fronts(); ++t) {
       const index_t s = levels.front[t], m = plan.row_count(s), w = plan.col_count(s);
@@ -301,7 +336,7 @@ TEST(Ring, NoPartIsReplacedByItsNeighbours) {
     const Plan& plan = shared->data();
     const auto branches =
         sparse::cut_into_branches(plan, {{16}, {}}, {plan.factor_entries / 20, plan.factor_entries / 20});
-    const sparse::Levels levels = sparse::make_levels(plan, branches, {}, {}, 1);
+    const sparse::Levels levels = sparse::make_levels(plan, plan, branches, {}, {}, 1);
     const index_t least = sparse::Ring::least(levels), count = index_t(branches.size());
     for (const index_t entries : {least, 2 * least, 3 * least + 32, sparse::Ring::all(levels)}) {
       const sparse::Ring ring = sparse::make_ring(levels, entries);
@@ -338,7 +373,7 @@ TEST(Levels, ChildrenComeFirstAndUpdateMatricesDoNotOverlapWhileTheyLive) {
       for (const auto& branches : branches_of(plan, {shape, {}})) {
         SCOPED_TRACE(::testing::Message()
                      << A.name << " n=" << A.n << " alone=" << tuning.alone << " branches " << branches.size());
-        const sparse::Levels levels = sparse::make_levels(plan, branches, tuning, small, 3);
+        const sparse::Levels levels = sparse::make_levels(plan, plan, branches, tuning, small, 3);
         ASSERT_EQ(levels.branches.size(), branches.size());
         std::map<index_t, std::size_t> level_of;  // by the plan's number
         std::map<index_t, index_t> place;         // likewise
@@ -383,7 +418,7 @@ TEST(Levels, ListsSayWhatThePlanSays) {
   for (const auto& A : matrices(random)) {
     const auto shared = analyze(A.stored(Stored::Full).pattern());
     const Plan& plan = shared->data();
-    const sparse::Levels levels = sparse::make_levels(plan, {{0, plan.fronts()}}, {}, {}, 2);
+    const sparse::Levels levels = sparse::make_levels(plan, plan, {{0, plan.fronts()}}, {}, {}, 2);
     std::vector<index_t> row(levels.lines());  // of the factor, for each line
     for (index_t t = 0; t < plan.fronts(); ++t)
       for (index_t i = 0; i < levels.rows[t]; ++i) {
@@ -427,7 +462,7 @@ TEST(SolveLists, EveryStripComesAfterWhatItWaitsFor) {
       SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " entries=" << limits.entries);
       const auto shared = analyze(A.stored(Stored::Lower).pattern());
       const Plan& plan = shared->data();
-      const sparse::Levels levels = sparse::make_levels(plan, {{0, plan.fronts()}}, {}, {}, 1);
+      const sparse::Levels levels = sparse::make_levels(plan, plan, {{0, plan.fronts()}}, {}, {}, 1);
       const sparse::SolveLists lists = sparse::make_solve_lists(plan, levels, limits, true);
       std::vector<char> known(levels.lines(), 0), solved(plan.n, 0);
       const auto know_forward = [&](index_t line) {
@@ -486,7 +521,7 @@ TEST(SolveLists, EveryBranchHasItsPart) {
     for (const index_t root : sparse::find_subtrees(plan, limits)) rules.in_subtree.push_back(root >= 0);
     for (const auto& branches : branches_of(plan, rules)) {
       SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " branches " << branches.size());
-      const sparse::Levels levels = sparse::make_levels(plan, branches, {}, {}, 1);
+      const sparse::Levels levels = sparse::make_levels(plan, plan, branches, {}, {}, 1);
       const sparse::SolveLists lists = sparse::make_solve_lists(plan, levels, limits, false);
       ASSERT_EQ(lists.branch_start.size(), branches.size() + 1);
       std::set<int> forward, backward;  // columns
