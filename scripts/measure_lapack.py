@@ -157,7 +157,8 @@ def numpy_table(options):
                 calls, seconds = used(report, where)
                 if calls < len(row["seconds"]):
                     sys.exit(f"{op} of order {n} did not go to {where}: {report}")
-                part = min(1, max(0, seconds - row["first"]) / sum(row["seconds"]))
+                warm_up = row["first"] if where == "off" else 0  # the start of a device is not in the report
+                part = min(1, max(0, seconds - warm_up) / sum(row["seconds"]))
                 cells.append((1e3 * min(row["seconds"]), part))
             (a, a_part), (b, b_part) = cells
             inside = f"{a * a_part / (b * b_part):>14.2f}" if b_part > 0 else ""

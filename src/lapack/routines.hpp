@@ -74,7 +74,7 @@ inline bool fits(std::int64_t rows, std::int64_t cols, std::int64_t ld) {
 }
 inline bool is_large(std::int64_t k) { return k >= settings().min_order; }
 inline bool is_worth_copies(std::int64_t n, std::int64_t columns) {
-  return is_large(n) && columns >= settings().min_columns;
+  return n >= settings().min_solve_order && columns >= settings().min_columns;
 }
 
 /// LAPACK's solves and inverses with a zero on the diagonal are its own affair.

@@ -52,7 +52,7 @@ Settings read() {
   Settings s;
   if (const char* words = std::getenv("TRIFACTOR_LAPACK")) read_words(s, words);
   if (const std::int64_t order = read_number("TRIFACTOR_LAPACK_MIN"); order >= 0) {
-    s.min_order = order;
+    s.min_order = s.min_solve_order = order;
     if (order < s.min_columns) s.min_columns = order;
   }
   if (const std::int64_t columns = read_number("TRIFACTOR_LAPACK_CHUNK"); columns >= 0) s.chunk = columns;

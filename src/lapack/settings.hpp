@@ -12,12 +12,12 @@ enum class Where { Auto, Off, Host, Cuda };
 struct Settings {
   Where where = Where::Auto;
   bool verbose = false;
-  /// Calls of smaller orders are passed on. The value form with all its copies was 2.5 times as fast as 16 cores at
-  /// order 256 on an H200 (tuning/sm_90.txt); this is one step above it.
-  std::int64_t min_order = 512;
-  /// Solves with a factor that is there already are worth their copies from so many right-hand sides on: an estimate
-  /// from 20 GB/s of copies and 200 Gflop/s of a host.
-  std::int64_t min_columns = 256;
+  /// Factorizations of smaller orders are passed on. At 256 an H200 takes 0.8, 0.4 and 0.8 of the time of 16 cores for
+  /// dpotrf, dgetrf and dgesv, copies included; at 128 0.9, 0.4 and twice.
+  std::int64_t min_order = 256;
+  /// Solves with a factor that is there already are worth their copies from this order and so many right-hand sides on: at
+  /// 512 and 256 they take 0.93 of the time, at 256 and 256 1.2 times as much.
+  std::int64_t min_solve_order = 512, min_columns = 256;
   /// Columns that are copied at a time; 0: of a triangle 512, otherwise all.
   std::int64_t chunk = 0;
 };
