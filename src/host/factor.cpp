@@ -20,10 +20,7 @@ constexpr index_t tile_order = 16;  // up to here a LAPACK call costs more than 
 
 // From so much work on, one matrix is faster with threads inside LAPACK: 16 cores of a Xeon, OpenBLAS 0.3.26. Cholesky of
 // order 500: 1.3 ms alone, 1.5 with 16 threads; LU of it 4.6 and 3.1, of order 100 0.07 and 0.47.
-constexpr double worth_a_team_of_potrf = 1e8;
-/// Two of BLAS's own threads gain nothing: LU of order 500 takes 3.3 ms alone, 4.8 with two of them, 2.8 with four; of
-/// order 1000 19 ms alone and 17 with two.
-double worth_a_team_of_getrf(int threads) { return threads < 4 && blas_has_own_threads() ? 3e8 : 4e7; }
+constexpr double worth_a_team_of_potrf = 1e8, worth_a_team_of_getrf = 4e7;
 
 /// For team_for: what a Cholesky factorization of the largest item costs, in flops and entries.
 template <class T>
@@ -171,7 +168,7 @@ bool HostEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTun
   reset_info(A, false, info);
   const Traced traced(*this, "lu_whole", A.rows, A.cols);
   const BlasCallers callers(threads_, A.count == 1 || min(A.rows, A.cols) > tile_order ? A.count : 0);
-  const ThreadScope scope(blas_team(threads_, A.count, 2 * factor_work(A), worth_a_team_of_getrf(threads_)), A.count > 1);
+  const ThreadScope scope(blas_team(threads_, A.count, 2 * factor_work(A), worth_a_team_of_getrf), A.count > 1);
   for_items(threads_, A.count, info, 2 * factor_work(A), [&](index_t b) {
     const auto a = A.item(b);
     if (a.rows == 0 || a.cols == 0) return;
@@ -187,7 +184,7 @@ void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
   {
     const Traced traced(*this, "lu_tile", A.rows, A.cols);
     const BlasCallers callers(threads_, min(A.rows, A.cols) > tile_order ? A.count : 0);
-    const ThreadScope scope(blas_team(threads_, A.count, 2 * factor_work(A), worth_a_team_of_getrf(threads_)), A.count > 1);
+    const ThreadScope scope(blas_team(threads_, A.count, 2 * factor_work(A), worth_a_team_of_getrf), A.count > 1);
     const int team = A.count == 1 ? 1 : team_for(threads_, double(A.count) * 2 * factor_work(A));
     Interruption stop;
 #pragma omp parallel for schedule(dynamic) num_threads(team)

@@ -393,7 +393,7 @@ class Usage(BenchTest):
                         ("solve", "against energy method n rhs tuning uplo"),
                         ("inverse", "against energy method n tuning uplo"),
                         ("batch", "against count energy kind method n preset rhs sizes tuning uplo"),
-                        ("sparse", "against energy matrix max-device-bytes ordering rhs tuning"), ("value", "energy n uplo"),
+                        ("sparse", "against count energy matrix max-device-bytes ordering rhs tuning"), ("value", "energy n uplo"),
                         ("update", "each energy looking n nb tuning uplo"),
                         ("tile", "energy form ib leaf n tuning uplo")]:
             with self.subTest(op=op):
