@@ -115,4 +115,5 @@ def test_interrupt(case):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     {case.__name__: case for case in CASES}[sys.argv[1]]()
