@@ -16,13 +16,6 @@ Matrix<T> to_matrix(const HostMatrix<T>& A) {
   return B;
 }
 template <class T>
-HostMatrix<T> from_matrix(const Matrix<T>& A) {
-  HostMatrix<T> B(A.rows(), A.cols());
-  for (index_t j = 0; j < A.cols(); ++j)
-    for (index_t i = 0; i < A.rows(); ++i) B(i, j) = A(i, j);
-  return B;
-}
-template <class T>
 HostMatrix<T> from_vector(const std::vector<T>& x) {
   HostMatrix<T> B(index_t(x.size()), 1);
   for (index_t i = 0; i < B.rows; ++i) B(i, 0) = x[i];
@@ -44,7 +37,7 @@ TYPED_TEST(Value, OptionsOfCholeskyAreFlat) {
       cholesky(A.view(), {.device = test_device(), .mode = Mode::Native, .tuning = "whole=0 nb=8", .shift_tries = 3});
   EXPECT_EQ(F.shift(), 0);
   EXPECT_EQ(cholesky(Matrix<T>(0, 0), {.device = test_device(), .shift_tries = 3}).shift(), 0);
-  EXPECT_LT(cholesky_ratio(A, from_matrix(F.factor()), Uplo::Lower), threshold);
+  EXPECT_LT(cholesky_ratio(A, as_host_matrix(F.factor()), Uplo::Lower), threshold);
   EXPECT_THROW(cholesky(A.view(), {.device = test_device(), .tuning = "nb=none"}), InvalidArgument);
   EXPECT_THROW(cholesky(A.view(), {.device = test_device(), .shift_tries = -1}), InvalidArgument);
 }
@@ -72,7 +65,7 @@ TYPED_TEST(Value, OptionsOfLuAreFlat) {
   const auto A = random_matrix<T>(this->random, 40, 40);
   const auto F = lu(A.view(), {.device = test_device(), .mode = Mode::Native, .tuning = "whole=0 nb=8"});
   EXPECT_EQ(F.singular_at(), 0);
-  EXPECT_LT(inverse_ratio(A, from_matrix(F.inverse())), threshold);
+  EXPECT_LT(inverse_ratio(A, as_host_matrix(F.inverse())), threshold);
   EXPECT_THROW(lu(A.view(), {.device = test_device(), .tuning = "nb=none"}), InvalidArgument);
 }
 
@@ -88,13 +81,13 @@ TYPED_TEST(Value, CholeskySolvesInvertsAndShowsItsFactor) {
       EXPECT_EQ(F.device(), test_device());
 
       const auto B = random_matrix<T>(this->random, n, 3, 1);
-      EXPECT_LT(solve_ratio(Op::None, A, from_matrix(F.solve(B.view())), B), threshold);
-      EXPECT_LT(solve_ratio(Op::None, A, from_matrix(F.solve(to_matrix(B))), B), threshold);
+      EXPECT_LT(solve_ratio(Op::None, A, as_host_matrix(F.solve(B.view())), B), threshold);
+      EXPECT_LT(solve_ratio(Op::None, A, as_host_matrix(F.solve(to_matrix(B))), B), threshold);
       const auto b = leading(B, n, 1);
       EXPECT_LT(solve_ratio(Op::None, A, from_vector(F.solve(to_vector(b))), b), threshold);
-      EXPECT_LT(inverse_ratio(A, from_matrix(F.inverse())), threshold);
+      EXPECT_LT(inverse_ratio(A, as_host_matrix(F.inverse())), threshold);
 
-      const auto L = from_matrix(F.factor());
+      const auto L = as_host_matrix(F.factor());
       EXPECT_LT(cholesky_ratio(A, L, uplo), threshold);
       double log_det = 0;
       for (index_t j = 0; j < n; ++j) {
@@ -146,14 +139,14 @@ TYPED_TEST(Value, LuSolvesInvertsAndShowsItsFactors) {
     const auto B = random_matrix<T>(this->random, n, 3, 1);
     const auto b = leading(B, n, 1);
     for (Op op : {Op::None, Op::Transpose, Op::ConjTranspose}) {
-      EXPECT_LT(solve_ratio(op, A, from_matrix(F.solve(B.view(), op)), B), threshold);
-      EXPECT_LT(solve_ratio(op, A, from_matrix(F.solve(to_matrix(B), op)), B), threshold);
+      EXPECT_LT(solve_ratio(op, A, as_host_matrix(F.solve(B.view(), op)), B), threshold);
+      EXPECT_LT(solve_ratio(op, A, as_host_matrix(F.solve(to_matrix(B), op)), B), threshold);
       EXPECT_LT(solve_ratio(op, A, from_vector(F.solve(to_vector(b), op)), b), threshold);
     }
-    EXPECT_LT(solve_ratio(Op::None, A, from_matrix(F.solve(B.view())), B), threshold);
-    EXPECT_LT(inverse_ratio(A, from_matrix(F.inverse())), threshold);
+    EXPECT_LT(solve_ratio(Op::None, A, as_host_matrix(F.solve(B.view())), B), threshold);
+    EXPECT_LT(inverse_ratio(A, as_host_matrix(F.inverse())), threshold);
     const auto [sign, log_abs] = F.det();
-    const auto LU = from_matrix(F.factors());
+    const auto LU = as_host_matrix(F.factors());
     double log_det = 0;
     for (index_t j = 0; j < n; ++j) log_det += std::log(std::abs(widen(LU(j, j))));
     EXPECT_NEAR(std::abs(widen(sign)), 1, 30 * double(n + 1) * eps<T>);
@@ -174,7 +167,7 @@ TYPED_TEST(Value, LuOfAnyShapeShowsItsFactorsAndPermutation) {
       ASSERT_TRUE(p[i] >= 0 && p[i] < m);
       for (index_t j = 0; j < n; ++j) PA(i, j) = A(p[i], j);
     }
-    EXPECT_LT(lu_ratio(PA, from_matrix(F.factors()), {}), threshold);
+    EXPECT_LT(lu_ratio(PA, as_host_matrix(F.factors()), {}), threshold);
     if (m != n) {
       EXPECT_THROW(F.inverse(), InvalidArgument);
       EXPECT_THROW(F.solve(random_matrix<T>(this->random, m, 1).view()), InvalidArgument);
@@ -302,7 +295,7 @@ TYPED_TEST(Value, MatricesAreZeroAndCopyBetweenQueues) {
     for (index_t i = 0; i < 13; ++i) ASSERT_EQ(back(i, j), TypeParam(0));
   copy(host_queue(), A.view(), q, there.view());  // ld differs
   copy(q, there.view(), host_queue(), back.view());
-  EXPECT_TRUE(same_bits(from_matrix(back), leading(A, 13, 7)));
+  EXPECT_TRUE(same_bits(as_host_matrix(back), leading(A, 13, 7)));
   auto framed = A;
   copy(q, there.view(), host_queue(), framed.view());
   EXPECT_TRUE(same_bits(framed, A));
@@ -313,7 +306,7 @@ TYPED_TEST(Value, MatricesAreZeroAndCopyBetweenQueues) {
     Matrix<TypeParam> elsewhere(other, 13, 7), again(13, 7);
     copy(q, there.view(), other, elsewhere.view());
     copy(other, elsewhere.view(), host_queue(), again.view());
-    EXPECT_TRUE(same_bits(from_matrix(again), leading(A, 13, 7)));
+    EXPECT_TRUE(same_bits(as_host_matrix(again), leading(A, 13, 7)));
   }
   Matrix<TypeParam> wrong(7, 13);
   EXPECT_THROW(copy(q, there.view(), host_queue(), wrong.view()), InvalidArgument);

@@ -9,14 +9,7 @@ namespace trifactor::test {
 namespace {
 
 template <class T>
-HostMatrix<T> as_host_matrix(const Matrix<T>& A) {
-  HostMatrix<T> B(A.rows(), A.cols());
-  for (index_t j = 0; j < A.cols(); ++j)
-    for (index_t i = 0; i < A.rows(); ++i) B(i, j) = A(i, j);
-  return B;
-}
-template <class T>
-HostMatrix<T> as_host_matrix(const std::vector<T>& values, index_t rows, index_t cols) {
+HostMatrix<T> from_values(const std::vector<T>& values, index_t rows, index_t cols) {
   HostMatrix<T> B(rows, cols);
   for (index_t j = 0; j < cols; ++j)
     for (index_t i = 0; i < rows; ++i) B(i, j) = values[std::size_t(i + j * rows)];
@@ -206,7 +199,7 @@ TYPED_TEST(Views, CholeskyTakesMatricesAndBuffers) {
     EXPECT_EQ(info.to_host(), std::vector<int>{0});
     EXPECT_LT(cholesky_ratio(A, as_host_matrix(F.to_host()), uplo), threshold);
     EXPECT_LT(solve_ratio(Op::None, A, as_host_matrix(X.to_host()), B), threshold);
-    EXPECT_LT(solve_ratio(Op::None, A, as_host_matrix(x.to_host(), n, 1), b), threshold);
+    EXPECT_LT(solve_ratio(Op::None, A, from_values(x.to_host(), n, 1), b), threshold);
     EXPECT_LT(inverse_ratio(A, as_host_matrix(inverse.to_host())), threshold);
     EXPECT_TRUE(std::isfinite(log_det.to_host()[0]));
 
@@ -215,7 +208,7 @@ TYPED_TEST(Views, CholeskyTakesMatricesAndBuffers) {
     Buffer<double> used(q, 1);
     cholesky_factor_solve(q, uplo, again, y, info, {.shift_tries = 1, .shift_used = used});
     EXPECT_EQ(used.to_host(), std::vector<double>{0});
-    EXPECT_LT(solve_ratio(Op::None, A, as_host_matrix(y.to_host(), n, 1), b), threshold);
+    EXPECT_LT(solve_ratio(Op::None, A, from_values(y.to_host(), n, 1), b), threshold);
   }
 }
 
@@ -241,7 +234,7 @@ TYPED_TEST(Views, LuTakesMatricesAndBuffers) {
   lu_row_permutation(q, pivots, n, rows, n);
   EXPECT_EQ(info.to_host(), std::vector<int>{0});
   EXPECT_LT(solve_ratio(Op::None, A, as_host_matrix(X.to_host()), B), threshold);
-  EXPECT_LT(solve_ratio(Op::Transpose, A, as_host_matrix(x.to_host(), n, 1), b), threshold);
+  EXPECT_LT(solve_ratio(Op::Transpose, A, from_values(x.to_host(), n, 1), b), threshold);
   EXPECT_LT(inverse_ratio(A, as_host_matrix(inverse.to_host())), threshold);
   EXPECT_NEAR(std::abs(widen(sign.to_host()[0])), 1, 30 * double(n + 1) * eps<T>);
   auto sorted = rows.to_host();
@@ -251,7 +244,7 @@ TYPED_TEST(Views, LuTakesMatricesAndBuffers) {
   Matrix<T> again(q, A.view());
   Buffer<T> y(q, std::span<const T>(b.data(), std::size_t(n)));
   lu_factor_solve(q, again, pivots, y, info);
-  EXPECT_LT(solve_ratio(Op::None, A, as_host_matrix(y.to_host(), n, 1), b), threshold);
+  EXPECT_LT(solve_ratio(Op::None, A, from_values(y.to_host(), n, 1), b), threshold);
 }
 
 TYPED_TEST(Views, NamedBatchesAreFactoredAndSolved) {
@@ -271,7 +264,7 @@ TYPED_TEST(Views, NamedBatchesAreFactoredAndSolved) {
     const auto x = X.to_host();
     for (index_t k = 0; k < count; ++k) {
       const auto item = [&](const std::vector<T>& from) {
-        return as_host_matrix(std::vector<T>(from.begin() + k * n, from.begin() + (k + 1) * n), n, 1);
+        return from_values(std::vector<T>(from.begin() + k * n, from.begin() + (k + 1) * n), n, 1);
       };
       EXPECT_LT(solve_ratio(Op::None, A[std::size_t(k)], item(x), item(sides)), threshold);
     }

@@ -13,14 +13,6 @@ class SparseValue : public DeviceTest {
 };
 TYPED_TEST_SUITE(SparseValue, Scalars, ScalarNames);
 
-template <class T>
-HostMatrix<T> as_host_matrix(const Matrix<T>& X) {
-  HostMatrix<T> copied(X.rows(), X.cols());
-  for (index_t j = 0; j < X.cols(); ++j)
-    for (index_t i = 0; i < X.rows(); ++i) copied(i, j) = X(i, j);
-  return copied;
-}
-
 TYPED_TEST(SparseValue, FactorsAndSolvesMatricesOfTheHost) {
   using T = TypeParam;
   for (const auto& A : {poisson2d<T>(this->random, 9), full_matrix<T>(this->random, 40), poisson3d<T>(this->random, 5)})

@@ -41,6 +41,15 @@ class DeviceArray {
   Buffer<T> buffer_;
 };
 
+/// A matrix of the library in the host's memory.
+template <class T>
+HostMatrix<T> as_host_matrix(const Matrix<T>& A) {
+  HostMatrix<T> B(A.rows(), A.cols());
+  for (index_t j = 0; j < A.cols(); ++j)
+    for (index_t i = 0; i < A.rows(); ++i) B(i, j) = A(i, j);
+  return B;
+}
+
 /// A host matrix, its canaries included, in a queue's memory.
 template <class T>
 class DeviceMatrix {
