@@ -24,7 +24,7 @@ const inner_t<T>* checked_values(const char* call, const State& state, std::span
   return reinterpret_cast<const inner_t<T>*>(values.data());
 }
 
-/// Numbers of failed items are not numbers.
+/// What belongs to failed items becomes NaN.
 template <class R>
 void hide_failed(const std::vector<int>& info, std::vector<R>& numbers) {
   const std::size_t each = info.empty() ? 0 : numbers.size() / info.size();
