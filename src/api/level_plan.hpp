@@ -28,8 +28,8 @@ class LevelPlan {
         tuning_(tuning) {
     data_.solve = find_tuning(core::SolveTuning{}, plan.n, 1);
     const sparse::BranchRules rules{sparse::update_shape(tuning, small_fronts()), in_subtree()};
-    constexpr index_t little = (256 << 20) / sizeof(T);  // branches take time, too
-    take(sparse::cut_in_memory(plan_, rules, little, tuning.spare_percent), false);
+    constexpr index_t spare = (80 << 20) / sizeof(T);  // branches take time, too
+    take(sparse::cut_in_memory(plan_, rules, tuning.spare_percent, spare), false);
     const std::size_t most = limit.bytes > 0 ? limit.bytes : free_bytes();
     if (memory_.total() + limit.values > most) stream_within(most, rules, limit);
   }
@@ -120,17 +120,23 @@ class LevelPlan {
   /// Finds branches for a factor that passes through a ring of what the rest leaves of `most` bytes.
   void stream_within(std::size_t most, const sparse::BranchRules& rules, const MemoryLimit& limit) {
     const std::size_t column = memory_.vectors;
-    at_once_ = 1;  // a power of two, which share a pass, in a sixth of the memory
-    while (2 * at_once_ <= tuning_.at_once && 12 * std::size_t(at_once_) * column <= most) at_once_ *= 2;
     const auto rest = [&] { return memory_.total() - memory_.factor + limit.values; };
     const auto room = [&] {
       return index_t((most - std::min(most, rest())) / sizeof(T)) / sparse::Ring::alignment * sparse::Ring::alignment;
     };
-    const std::size_t fixed = rest() - memory_.updates + std::size_t(at_once_ - 1) * column;
-    take(sparse::cut_for_streaming(plan_, rules, index_t((most - std::min(most, fixed)) / sizeof(T))), true);
-    if (room() < sparse::Ring::least(levels_)) {
+    const std::size_t others = rest() - memory_.updates - column;
+    at_once_ = 1;  // a power of two, which share a pass, in a sixth of the memory, or less where branches need it
+    while (2 * at_once_ <= tuning_.at_once && 12 * std::size_t(at_once_) * column <= most) at_once_ *= 2;
+    const auto cut = [&] {
+      const std::size_t fixed = others + std::size_t(at_once_) * column;
+      return sparse::cut_for_streaming(plan_, rules, index_t((most - std::min(most, fixed)) / sizeof(T)));
+    };
+    auto branches = cut();
+    while (!branches && at_once_ > 1) at_once_ /= 2, branches = cut();
+    if (branches) take(*branches, true);
+    if (!branches || room() < sparse::Ring::least(levels_)) {
       at_once_ = 1;
-      take(sparse::cut_for_streaming(plan_, rules, 0), true);
+      take(sparse::cut_one_by_one(plan_, rules), true);
     }
     const index_t least = sparse::Ring::least(levels_), ring = std::min(room(), sparse::Ring::all(levels_));
     if (ring < least) {

@@ -62,7 +62,7 @@ struct Fronts {
   const int* permutation = nullptr;       // its number in the matrix
   const index_t* entry_start = nullptr;   // n + 1: the given values in it, ascending by row
   const int* entry_row = nullptr;         // among the rows of its front
-  const index_t* entry_source = nullptr;  // the number of the value; ~ of it: conjugated
+  const int* entry_source = nullptr;      // the number of the value; ~ of it: conjugated
 
   TF_HD index_t rows(index_t t) const { return line_start[t + 1] - line_start[t]; }
   TF_HD int item_of(int column) const { return items == 1 ? 0 : column / int(item_columns); }

@@ -87,37 +87,46 @@ BranchCut cut(const Plan& plan, const BranchRules& rules, const BranchLimits& li
   return result;
 }
 
+/// Smaller and smaller limits for update matrices, from this one on: try_limit returns whether to end.
+template <class Try>
+void for_limits(index_t limit, index_t least, Try try_limit) {
+  for (; limit > least / 32; limit -= limit / 8 + 1)
+    if (try_limit(limit)) return;
+}
+
 }  // namespace
 
 std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules, const BranchLimits& limits) {
   const index_t fronts = plan.fronts();
   const std::vector<index_t> peak = level_peaks(plan, rules.update);
-  std::vector<index_t> first(fronts);  // of the subtree
-  for (index_t s = 0; s < fronts; ++s) first[s] = s;
+  std::vector<index_t> first(fronts), own(fronts), of_children(fronts, 0);  // of the subtree; update matrices
+  for (index_t s = 0; s < fronts; ++s) first[s] = s, own[s] = rules.update.entries(order_of_update(plan, s));
   for (index_t s = 0; s < fronts; ++s)
-    if (const index_t p = plan.parent[s]; p >= 0) first[p] = std::min(first[p], first[s]);
+    if (const index_t p = plan.parent[s]; p >= 0) first[p] = std::min(first[p], first[s]), of_children[p] += own[s];
   const auto factor_entries = [&](index_t begin, index_t end) {
     return plan.factor_start[end] - plan.factor_start[begin];
   };
+  std::vector<Branch> branches;
+  index_t alive = 0;         // update matrices of the branches so far that no front has taken yet
+  index_t in_branch = 0;     // what was alive when the last branch began, and the peaks of its subtrees
+  bool open = false;         // the last branch may grow
   const auto fits = [&](index_t s) {
-    return (peak[s] <= limits.updates && factor_entries(first[s], s + 1) <= limits.factor) ||
+    return (alive + peak[s] <= limits.updates && factor_entries(first[s], s + 1) <= limits.factor) ||
            (!rules.in_subtree.empty() && rules.in_subtree[s]);
   };
-  std::vector<Branch> branches;
-  index_t updates = 0;
-  bool open = false;  // the last branch may grow
   for (index_t s = 0; s < fronts;) {
-    if (!fits(s)) {  // children, if there are any, are in earlier branches
-      branches.push_back({s, s + 1}), open = false, ++s;
+    if (first[s] < s || !fits(s)) {  // its children are in earlier branches
+      branches.push_back({s, s + 1}), open = false;
+      alive += own[s] - of_children[s], ++s;
       continue;
     }
     index_t root = s;  // of the largest subtree that begins with s and fits
     for (index_t p = plan.parent[s]; p >= 0 && first[p] == s && fits(p); p = plan.parent[p]) root = p;
     if (open &&
-        (updates + peak[root] > limits.updates || factor_entries(branches.back().begin, root + 1) > limits.factor))
+        (in_branch + peak[root] > limits.updates || factor_entries(branches.back().begin, root + 1) > limits.factor))
       open = false;
-    if (!open) branches.push_back({s, s}), updates = 0, open = true;
-    branches.back().end = root + 1, updates += peak[root], s = root + 1;
+    if (!open) branches.push_back({s, s}), in_branch = alive, open = true;
+    branches.back().end = root + 1, in_branch += peak[root], alive += own[root], s = root + 1;
   }
   return branches;
 }
@@ -163,29 +172,34 @@ UpdatePlaces place_updates(const Plan& plan, const core::UpdateShape& shape, con
   return places;
 }
 
-BranchCut cut_in_memory(const Plan& plan, const BranchRules& rules, index_t small_entries, index_t percent) {
+BranchCut cut_in_memory(const Plan& plan, const BranchRules& rules, index_t percent, index_t spare) {
   BranchCut best = cut(plan, rules, {unlimited, unlimited});
-  if (best.update_entries <= small_entries) return best;
   const index_t least = least_updates(plan, rules.update);
-  for (index_t limit = best.update_entries / 2; limit > least / 32; limit /= 2) {
-    if (100 * (best.update_entries + plan.factor_entries) <= (100 + percent) * (least + plan.factor_entries)) break;
+  const index_t wanted = least + std::max(spare, (least + plan.factor_entries) * percent / 100);
+  for_limits(wanted, least, [&](index_t limit) {
+    if (best.update_entries <= wanted) return true;
     if (BranchCut next = cut(plan, rules, {limit, unlimited}); next.update_entries < best.update_entries)
       best = std::move(next);
-  }
+    return false;
+  });
   return best;
 }
 
-BranchCut cut_for_streaming(const Plan& plan, const BranchRules& rules, index_t entries) {
+std::optional<BranchCut> cut_for_streaming(const Plan& plan, const BranchRules& rules, index_t entries) {
   const index_t front = largest_front(plan);
   const index_t least = least_updates(plan, rules.update);
-  for (index_t limit = plan.factor_entries; limit > least / 32; limit /= 2) {
-    // Large branches are fast, but leave less room for the factor. A branch is computed, one is copied, one waits.
-    BranchCut next = cut(plan, rules, {limit, std::max(front, (entries - least) / 3)});
-    const index_t room = entries - next.update_entries;
-    if (room >= std::max(front, entries / 2) || (room >= front && next.update_entries <= least + least / 8))
-      return next;
-  }
-  return cut(plan, rules, {0, 0});
+  std::optional<BranchCut> found;
+  if (entries < least + front) return found;
+  const index_t half = std::max(least, entries / 2);  // large branches are fast, but leave less room for the factor
+  for_limits(half, least, [&](index_t limit) {
+    // A branch is computed, one is copied, one waits.
+    BranchCut next = cut(plan, rules, {limit, std::max(front, (entries - limit) / 3)});
+    if (next.update_entries <= std::min(half + half / 8, entries - front)) found = std::move(next);
+    return bool(found);
+  });
+  return found;
 }
+
+BranchCut cut_one_by_one(const Plan& plan, const BranchRules& rules) { return cut(plan, rules, {0, 0}); }
 
 }  // namespace trifactor::sparse

@@ -5,6 +5,8 @@
 #include <core/fronts.hpp>
 #include <sparse/plan.hpp>
 
+#include <optional>
+
 namespace trifactor::sparse {
 
 /// What branches have to heed besides: how update matrices are stored, and which fronts belong to small subtrees, whose parts
@@ -14,7 +16,8 @@ struct BranchRules {
   std::vector<char> in_subtree;  // of each front; empty: none
 };
 
-/// What a branch of several fronts may have: entries of update matrices that are alive at once, and of the factor.
+/// For a branch of several fronts: entries of update matrices that are alive at once, with those of earlier branches, and
+/// of its part of the factor.
 struct BranchLimits {
   index_t updates, factor;
 };
@@ -36,13 +39,14 @@ UpdatePlaces place_updates(const Plan&, const core::UpdateShape&, const std::vec
 /// Branches and the update matrices that are then alive at once.
 struct BranchCut {
   std::vector<Branch> branches;
-  index_t update_entries;
+  index_t update_entries = 0;
 };
-/// The largest branches with which factor and update matrices take at most so many percent more than they must; all in one
-/// where this is little memory anyway.
-BranchCut cut_in_memory(const Plan&, const BranchRules&, index_t small_entries, index_t percent);
-/// Branches for a factor that is elsewhere, of which a part lies in what the update matrices leave of `entries`. If
-/// that is too little, every front is a branch, which takes least.
-BranchCut cut_for_streaming(const Plan&, const BranchRules&, index_t entries);
+/// The largest branches with which factor and update matrices take at most so many percent, or entries, more than they must.
+BranchCut cut_in_memory(const Plan&, const BranchRules&, index_t percent, index_t spare);
+/// Branches for a factor that is elsewhere, of which a part lies in what the update matrices leave of `entries`; nothing if
+/// that is too little.
+std::optional<BranchCut> cut_for_streaming(const Plan&, const BranchRules&, index_t entries);
+/// Every front is a branch, but for small subtrees: the least memory, and slow.
+BranchCut cut_one_by_one(const Plan&, const BranchRules&);
 
 }  // namespace trifactor::sparse

@@ -15,7 +15,13 @@ namespace trifactor::sparse {
 namespace {
 
 constexpr index_t front_grain = 32;  // fronts that a thread takes at once
-constexpr index_t most_lines = std::numeric_limits<int>::max() - 1;
+constexpr index_t most_counted = std::numeric_limits<int>::max() - 1;
+
+void check_count(index_t count, const char* what) {
+  if (count > most_counted)
+    throw InvalidArgument("SparseCholesky: " + std::to_string(count) + " " + what + " are more than " +
+                          std::to_string(most_counted) + ", which are counted in 32 bits");
+}
 
 /// 0 for numbers up to `unit`, 1 up to `factor` times that, and so on.
 int bin(index_t size, index_t unit, index_t factor) {
@@ -77,8 +83,7 @@ void group_fronts(const Plan& plan, const Branch& branch, const core::SparseTuni
 /// The given values by column of the factor, ascending by row; equal places stay in the order in which they are given.
 void sort_entries(const Plan& plan, const Entries& entries, index_t widest, Levels& levels) {
   struct Entry {
-    int column, row;
-    index_t source;
+    int column, row, source;
   };
   levels.entry_start.resize(plan.n + 1);
   levels.entry_row.resize(entries.source.size());
@@ -94,7 +99,7 @@ void sort_entries(const Plan& plan, const Entries& entries, index_t widest, Leve
         const index_t target = entries.target[k], source = entries.source[k];
         const index_t at = (target < 0 ? ~target : target) - plan.factor_start[s], column = at / m;
         const index_t above = column / part * part;  // rows of the front that are not in the part with this column
-        given.push_back({int(column), int(at - column * m - above), target < 0 ? ~source : source});
+        given.push_back({int(column), int(at - column * m - above), int(target < 0 ? ~source : source)});
         ++next[given.back().column + 1];
       }
       std::partial_sum(next.begin(), next.end(), next.begin());
@@ -202,9 +207,8 @@ core::UpdateShape update_shape(const core::SparseTuning& tuning, core::FrontLimi
 Levels make_levels(const Plan& plan, const Plan& given, const std::vector<Branch>& branches,
                    const core::SparseTuning& tuning, core::FrontLimits small, int threads) {
   const index_t lines = index_t(plan.rows.size());
-  if (lines > most_lines)
-    throw InvalidArgument("SparseCholesky: " + std::to_string(lines) + " rows of fronts are more than " +
-                          std::to_string(most_lines) + ", which are counted in 32 bits");
+  check_count(lines, "rows of fronts");
+  check_count(index_t(given.target.size()), "values");
   Levels levels;
   levels.plan_branches = branches;
   for (const Branch& branch : branches) group_fronts(plan, branch, tuning, small, levels);

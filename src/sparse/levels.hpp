@@ -47,8 +47,7 @@ struct Levels {
   Filled<int> line_front, parent_line, child_line, line_column;
   std::vector<int> child_start, line, permutation;
   Filled<index_t> entry_start;
-  Filled<int> entry_row;
-  Filled<index_t> entry_source;
+  Filled<int> entry_row, entry_source;
   // The sizes that ragged batches read besides.
   std::vector<int> below, rows, factor_ld, update_ld;
 
@@ -60,8 +59,8 @@ struct Levels {
 };
 
 /// `given` is the plan that targets belong to; fronts of the other one may be parts of its fronts (split_fronts, with the
-/// tuning's limit). Throws InvalidArgument when there are more rows in all fronts than an int can count. The result does not
-/// depend on the number of threads. Fronts within the limits of `small` are one group of their level.
+/// tuning's limit). Throws InvalidArgument when there are more rows in all fronts, or values, than an int can count. The result
+/// does not depend on the number of threads. Fronts within the limits of `small` are one group of their level.
 Levels make_levels(const Plan&, const Plan& given, const std::vector<Branch>&, const core::SparseTuning&,
                    core::FrontLimits small, int threads);
 

@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import subprocess
 import sys
 import threading
 
@@ -114,6 +115,37 @@ class Power(ProgramTest):
         self.assertEqual([line["measured"] for line in lines if "measured" in line],
                          [f"lu {scalar} n=64 auto", f"lu {scalar} n=80 auto"])
         self.assertTrue(all(line["end"] > line["begin"] for line in lines))
+
+
+class Clocks(ProgramTest):
+    """scripts/measure_clocks.py, with an nvidia-smi that writes down what it is asked for."""
+
+    def measure(self, status, *arguments):
+        os.makedirs(self.path("bin"))
+        with open(self.path("bin/nvidia-smi"), "w") as file:
+            file.write(f'#!/bin/sh\necho "$@" >> "{self.path("asked")}"\necho "not allowed"\nexit {status}\n')
+        os.chmod(self.path("bin/nvidia-smi"), 0o755)
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/measure_clocks.py")
+        environment = {**os.environ, "PATH": self.path("bin") + os.pathsep + os.environ["PATH"]}
+        return subprocess.run([sys.executable, script, "--program", program.PROGRAM, "--device", "host", "--n", "60",
+                               "--energy", "0.01", "--clocks", "1500,1200", *arguments],
+                              capture_output=True, text=True, env=environment, cwd=self.folder)
+
+    def test_a_line_for_each_clock_which_is_given_back(self):
+        done = self.measure(0, "--json", "rows.jsonl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()[1:]], ["1500", "1200"])
+        with open(self.path("asked")) as file:
+            self.assertEqual(file.read().splitlines(), ["-lgc 1500,1500", "-lgc 1200,1200", "-rgc"])
+        with open(self.path("rows.jsonl")) as file:
+            rows = [json.loads(line) for line in file]
+        self.assertEqual([(r["clock_mhz"], r["op"], r["n"]) for r in rows],
+                         [(clock, op, 60) for clock in (1500, 1200) for op in ("cholesky", "lu")])
+
+    def test_a_driver_that_refuses_is_quoted(self):
+        done = self.measure(4)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("nvidia-smi -lgc 1500,1500 failed: not allowed", done.stderr)
 
 
 if __name__ == "__main__":

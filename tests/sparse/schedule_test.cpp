@@ -261,17 +261,23 @@ TEST(Branches, CutsTakeLittleMoreThanTheyMust) {
   const auto shared = analyze(A.stored(Stored::Lower).pattern());
   const Plan& plan = shared->data();
   const core::UpdateShape shape{32};
-  const index_t whole = sparse::cut_in_memory(plan, {shape, {}}, index_t(1) << 40, 15).update_entries;
-  const index_t least =
-      sparse::place_updates(plan, shape, sparse::cut_into_branches(plan, {shape, {}}, {0, 0})).entries;
-  const sparse::BranchCut cut = sparse::cut_in_memory(plan, {shape, {}}, 0, 15);
+  const index_t whole = sparse::cut_in_memory(plan, {shape, {}}, 0, index_t(1) << 40).update_entries;
+  const index_t least = sparse::cut_one_by_one(plan, {shape, {}}).update_entries;
+  const sparse::BranchCut cut = sparse::cut_in_memory(plan, {shape, {}}, 15, 0);
   EXPECT_LT(cut.update_entries, whole);
   EXPECT_LE(100 * (cut.update_entries + plan.factor_entries), 116 * (least + plan.factor_entries));
-  const sparse::BranchCut streamed = sparse::cut_for_streaming(plan, {shape, {}}, plan.factor_entries);
-  EXPECT_LE(2 * streamed.update_entries, plan.factor_entries);
-  EXPECT_GT(streamed.branches.size(), 3u);
-  EXPECT_LT(index_t(streamed.branches.size()), plan.fronts() / 2);
-  EXPECT_EQ(index_t(sparse::cut_for_streaming(plan, {shape, {}}, 0).branches.size()), plan.fronts());
+  index_t front = 0;
+  for (index_t s = 0; s < plan.fronts(); ++s)
+    front = std::max(front, plan.factor_start[s + 1] - plan.factor_start[s]);
+  for (const index_t entries : {plan.factor_entries, plan.factor_entries / 2, least + least / 20 + front}) {
+    const auto streamed = sparse::cut_for_streaming(plan, {shape, {}}, entries);
+    ASSERT_TRUE(streamed) << entries;
+    EXPECT_LE(streamed->update_entries + front, entries);
+    EXPECT_GT(streamed->branches.size(), 3u);
+    EXPECT_LT(index_t(streamed->branches.size()), plan.fronts() / 4) << entries;  // also where there is little memory
+  }
+  EXPECT_FALSE(sparse::cut_for_streaming(plan, {shape, {}}, least + front - 1));
+  EXPECT_EQ(index_t(sparse::cut_one_by_one(plan, {shape, {}}).branches.size()), plan.fronts());
 }
 
 TEST(Split, PartsOfAFrontAreAChainWithAllItsRows) {
