@@ -85,7 +85,7 @@ __device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
   constexpr int nb = Shape::nb, pitch = Shape::pitch;
   T* const L = Shared::diagonal(k0);
   const int order = min(nb, int(A.rows) - k0), lane = int(threadIdx.x) % 32;
-  int failed = factor_tile<false, Shape::sends_columns, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
+  int failed = factor_tile<false, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   if (failed < 0) {
     __syncwarp();  // nobody reads it any more
     if constexpr (Shape::original) {
@@ -95,7 +95,7 @@ __device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
       for (int k = 0; k <= lane && lane < order; ++k) L[k * pitch + lane] = A(k0 + lane, k0 + k);
     }
     __syncwarp();  // it is as it was
-    failed = factor_tile_safely<Shape::sends_columns, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
+    failed = factor_tile_safely<pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   }
   if (lane == 0) Shared::status() = failed > 0 ? k0 + failed : 0;
 }
