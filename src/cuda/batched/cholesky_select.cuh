@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     bool own;
     Tile<T> a;
     if (listed) {
-      const RaggedItem<T> item(A, b);
-      own = item.possible, a = item.tile(A.is_flipped);
+      const StoredItem<T> item(A, b);
+      own = item.possible, a = item.tile(A);
     } else {
       own = wanted(A, b, info, resets);
       if (own) a = A.item(b);

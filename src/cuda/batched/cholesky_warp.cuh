@@ -21,15 +21,8 @@ struct PanelRows {
 #pragma unroll
     for (int e = 0; e < each; ++e) {
       const int row = 8 * p + 32 * e + lane, copied = min(row, last);
-      own[e] = row <= last;
-      // A lane's row of a tile is always the same if those beyond the last are copies of eight rows, not of one. That
-      // takes 2 to 4 % less in single; in double up to 2 % more, and in complex double 4 % at order 64.
-      int i;  // row of tiles
-      if constexpr (sizeof(T) == 4 && each > 1)
-        i = min(int(unsigned(row) / 8), int(unsigned(last) / 8)), r[e] = int(unsigned(lane) % 8);
-      else
-        i = copied / 8, r[e] = copied % 8;
-      tile[e] = store + TileStore<T>::tile(i, p);
+      own[e] = row <= last, r[e] = copied % 8;
+      tile[e] = store + TileStore<T>::tile(copied / 8, p);
     }
     inside = lane >= 8 || 8 * p + lane < n;
   }
@@ -292,12 +285,12 @@ __global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
     cholesky_warp_kernel(EqualItems<T> A, bool by_rows, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + WarpShape<T, max_tiles>::scratch;
-  for (ItemTurn turn(A.count); turn.more();) {
-    const index_t b = turn.item();
+  for (index_t at = blockIdx.x; at < A.count; at += gridDim.x) {
+    const index_t b = A.count - 1 - at;  // what was written last is still in the cache
     const bool own = wanted_inside(A, b, info, resets);
     const int failed =
         own ? factor_by_warp<max_tiles, false>(opaque(item_if(true, by_rows, A, b)), by_rows, store, scratch, {}) : 0;
-    turn.next();  // everyone has read info, and shared memory is free again
+    __syncwarp();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
 }

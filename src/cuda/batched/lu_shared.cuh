@@ -4,7 +4,7 @@
 
 #include <cuda/batched/batched.hpp>
 #include <cuda/device/pipeline.cuh>
-#include <cuda/batched/row_exchange.cuh>
+#include <cuda/device/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/lu_panel.cuh>
 #include <cuda/batched/lu_warp.cuh>
@@ -128,12 +128,7 @@ __global__ void __launch_bounds__(lu_resident_threads, sizeof(T) > 8 ? 3 : 4)
         if (rank < steps) pivots.item(b)[k + rank] = int(pivots.first) + partner[rank];
         if (rank >= 32 && rank < 32 + 2 * width) {
           const int t = rank - 32, s = t % width, to = s >= steps ? k : t < width ? k + s : partner[s] - 1;
-          int from = to;
-          for (int i = steps - 1; i >= 0; --i) {  // back through the interchanges
-            const int there = partner[i] - 1;
-            from = from == k + i ? there : from == there ? k + i : from;
-          }
-          target[t] = to, source[t] = s < steps ? from : to;
+          target[t] = to, source[t] = s < steps ? row_before(to + 1, partner, k + 1, steps, false) - 1 : to;
         }
         __syncthreads();  // the lists are complete
         matrix.exchange(k, k1, target, source);
