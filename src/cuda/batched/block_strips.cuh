@@ -115,7 +115,7 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
         for (int v = 0; v < together; ++v) f(u + v, v, right + u * eight + v * eight);
     }
   };
-  if constexpr (tensor<T> && std::is_same_v<T, float>) {
+  if constexpr (std::is_same_v<T, float>) {
     float part[active][count][4];  // sums are cut off, not rounded, inside the tensor cores: they are added up outside
 #pragma unroll
     for (int i = 0; i < active * count * 4; ++i) part[i / (4 * count)][i / 4 % count][i % 4] = 0;

@@ -118,7 +118,7 @@ __device__ __noinline__ int factor_panel_safely(T* store, int n, int p, T* scrat
 
 /// A tile's part as operand of subtract.
 template <class T>
-using TileOperand = std::conditional_t<tensor<T> && std::is_same_v<T, float>, SplitRight, RightPart<T>>;
+using TileOperand = std::conditional_t<std::is_same_v<T, float>, SplitRight, RightPart<T>>;
 
 /// Two tiles, one below the other, from which products are subtracted. Products that do not wait for each other go to
 /// different sums: `rest`, of doubles, has every second column, and of floats minus the small parts of the products.
@@ -132,7 +132,7 @@ struct TilePair {
   }
   /// this -= (x; y) b^H
   __device__ __forceinline__ void subtract(const TileOperand<T>& x, const TileOperand<T>& y, const TileOperand<T>& b) {
-    if constexpr (!tensor<T> || is_complex<T>) {
+    if constexpr (is_complex<T>) {
       subtract_product(c, LeftPart<T>{{{x.v[0], y.v[0]}, {x.v[1], y.v[1]}}}, b);
     } else if constexpr (std::is_same_v<T, float>) {
       const SplitLeft a(x, y);
@@ -149,7 +149,7 @@ struct TilePair {
   }
   /// Entry e, when all is subtracted.
   __device__ __forceinline__ T get(int e) const {
-    if constexpr (!tensor<T> || is_complex<T>)
+    if constexpr (is_complex<T>)
       return c.get(e);
     else
       return std::is_same_v<T, float> ? c.get(e) - rest.get(e) : c.get(e) + rest.get(e);
@@ -178,7 +178,7 @@ __device__ __forceinline__ void update_panel(T* part, int p, int used) {
 #pragma unroll
     for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part(row[i] + Store::pitch * k);
     TileOperand<T> b(now[0]);
-    if constexpr (std::is_same_v<T, float> && tensor<T>)  // optimization barrier: not recomputed for each pair
+    if constexpr (std::is_same_v<T, float>)  // optimization barrier: not recomputed for each pair
       asm("" : "+r"(b.high[0]), "+r"(b.high[1]), "+r"(b.low[0]), "+r"(b.low[1]));
 #pragma unroll
     for (int j = 0; j < pairs; ++j) c[j].subtract(TileOperand<T>(now[2 * j]), TileOperand<T>(now[2 * j + 1]), b);

@@ -78,15 +78,9 @@ struct LuResident {
         // Two sums, so that products do not wait for each other. In float, tensor cores truncate sums: they are added
         // outside.
         constexpr bool apart = sizeof(Real<T>) == 4;
-        if constexpr (tensor<T>)
 #pragma unroll
-          for (int s = 0; s < width / 4; ++s)
-            tensor_subtract<false>(apart || s % 2 ? part : c, a[s][0], a[s][1], conj(U[4 * s]));
-        else
-          for (int s = 0; s < width; ++s)
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-              c.set(e, minus_product(c.get(e), L[(s - t) * P + e / 2 * 8], M[(j + t + e % 2 * 4) * P + k + s]));
+        for (int s = 0; s < width / 4; ++s)
+          tensor_subtract<false>(apart || s % 2 ? part : c, a[s][0], a[s][1], conj(U[4 * s]));
 #pragma unroll
         for (int e = 0; e < 4; ++e) C[e % 2 * 4 * P + e / 2 * 8] = c.get(e) + part.get(e);
       }
