@@ -42,8 +42,7 @@ struct StreamedTile {
 
 /// What a shape is made of. Tiles are 32 x 32.
 struct BlockShape {
-  int warps;       // one factors diagonal tiles, the others are workers
-  int strips = 1;  // of 16 rows, that a worker holds at once
+  int warps;  // one factors diagonal tiles, the others are workers
   int blocks_per_sm = 1;
   int resident_tiles = 0;  // h: h x h tiles of the factor stay in shared memory, enough for 2 h rows of tiles; 0: none
   int extra_row = 0;       // 1: (h + 1) x h tiles, for one row of tiles more
@@ -55,10 +54,11 @@ struct BlockShape {
 template <class T, BlockShape shape>
 struct BlockColumns {
   static constexpr bool in_panels = false;
-  static constexpr int warps = shape.warps, threads = 32 * warps, strips = shape.strips, nb = 32, tiles = nb / 8;
+  static constexpr int warps = shape.warps, threads = 32 * warps, nb = 32, tiles = nb / 8;
   static constexpr int blocks = shape.blocks_per_sm;
   static constexpr int half = shape.resident_tiles, odd = shape.extra_row, wide = shape.wide;
   static constexpr bool resident = half > 0;
+  static constexpr int strips = resident ? 2 : 1;  // of 16 rows, that a worker holds at once
   static constexpr int workers = warps - 1;
   // FP64 tensor-core products slow down other FP64 arithmetic on the same quarter of a multiprocessor tenfold: workers
   // that share a quarter with the factoring warp come last, and update only if there is no other way.
@@ -75,9 +75,6 @@ struct BlockColumns {
   static constexpr int ring = (sizeof(T) == 4 ? 3 : 2) * wide;  // streamed: tiles of right operands in flight or in use
   static constexpr int slots = resident ? max((half + odd) * half, (2 * half + late) * late) : ring + wide - 1;
   static constexpr int pitch = nb + column_pad<T>;
-  // How a diagonal tile is factored, see factor_tile. H200: complex double at 128 22 % less time by sending columns,
-  // double at 200 5 %; double at 512 3 % more.
-  static constexpr bool sends_columns = is_complex<T> || (resident && late == 0);
   static constexpr int slot_size = resident ? ResidentTile<T>::size : StreamedTile<T>::size;
   static constexpr int diagonals = resident ? 1 : wide;  // diagonal tiles in shared memory
   // 1: a copy of the unfactored diagonal tile is in shared memory; 0: there is no room, and it is in A.

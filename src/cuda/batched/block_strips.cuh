@@ -85,7 +85,7 @@ __device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
   constexpr int nb = Shape::nb, pitch = Shape::pitch;
   T* const L = Shared::diagonal(k0);
   const int order = min(nb, int(A.rows) - k0), lane = int(threadIdx.x) % 32;
-  int failed = factor_tile<false, Shape::sends_columns, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
+  int failed = factor_tile<false, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   if (failed < 0) {
     __syncwarp();  // nobody reads it any more
     if constexpr (Shape::original) {
@@ -95,7 +95,7 @@ __device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
       for (int k = 0; k <= lane && lane < order; ++k) L[k * pitch + lane] = A(k0 + lane, k0 + k);
     }
     __syncwarp();  // it is as it was
-    failed = factor_tile_safely<Shape::sends_columns, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
+    failed = factor_tile_safely<pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   }
   if (lane == 0) Shared::status() = failed > 0 ? k0 + failed : 0;
 }
@@ -115,7 +115,7 @@ __device__ __forceinline__ void subtract_tile(Entries c, const T* right, LeftOf 
         for (int v = 0; v < together; ++v) f(u + v, v, right + u * eight + v * eight);
     }
   };
-  if constexpr (tensor<T> && std::is_same_v<T, float>) {
+  if constexpr (std::is_same_v<T, float>) {
     float part[active][count][4];  // sums are cut off, not rounded, inside the tensor cores: they are added up outside
 #pragma unroll
     for (int i = 0; i < active * count * 4; ++i) part[i / (4 * count)][i / 4 % count][i % 4] = 0;

@@ -12,13 +12,11 @@ struct MixedShape {
   static constexpr int small =
       max(max_tiles > 4 ? 0 : 2 * LanesShape<T, 16, true>::scratch, 4 * LanesShape<T, 8, true>::scratch);  // of a warp
   static constexpr int entries(int n) { return max(WarpShape<T, max_tiles>::entries(n), small); }
-  // Turns of each chunk that come first. Sizes up to 32 in double: 21.4 us with 8, 21.6 with 16.
-  static constexpr int early = max_tiles > 4 ? 16 : 8;
+  static constexpr int early = 16;  // turns of each chunk that come first
 };
 
 /// Which items of a chunk are one turn's: large ones have a turn each, by the number of their tiles, the largest first,
-/// then the smallest by fours. In kernels for up to 32 rows, those of 9 to 16 go by twos, and they and the fours have
-/// the last of the 32 turns: large items of all chunks come before them.
+/// then the smallest by fours. In kernels for up to 32 rows, those of 9 to 16 go by twos.
 template <int max_tiles>
 struct MixedTurn {
   static constexpr bool in_pairs = max_tiles == 4;
@@ -38,8 +36,6 @@ struct MixedTurn {
 #pragma unroll
     for (int tiles = max_tiles; tiles > (in_pairs ? 2 : 1); --tiles)
       alone = take(here && n > 8 * tiles - 8 && (tiles == max_tiles || n <= 8 * tiles), 1);
-    if (in_pairs)
-      taken = max(taken, 32 - (__popc(__ballot_sync(~0u, pair)) + 1) / 2 - (__popc(__ballot_sync(~0u, four)) + 3) / 4);
     paired = in_pairs && take(pair, 2);
     take(four, 4);
     lanes = __ballot_sync(~0u, turn == rank);

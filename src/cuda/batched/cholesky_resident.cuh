@@ -197,7 +197,7 @@ __device__ __noinline__ void resident_worker_warp(Tile<T> given, int worker) {
 #pragma unroll
     for (int s = 0; s < strips; ++s)
       if (step.row(s) < n) work.load(c[s], step.row(s), k1);
-    if (strips > 1 && step.row(strips - 1) < step.end_resident) {
+    if (step.row(strips - 1) < step.end_resident) {
 #pragma unroll 1
       for (int k = 0; k < k0 / nb; ++k) work.template update<0, strips>(c, step, k);
     } else if (step.row(0) < step.end_resident) {

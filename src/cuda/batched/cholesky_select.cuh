@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(Shape::threads, Shape::blocks)
     bool own;
     Tile<T> a;
     if (listed) {
-      const RaggedItem<T> item(A, b);
-      own = item.possible, a = item.tile(A.is_flipped);
+      const StoredItem<T> item(A, b);
+      own = item.possible, a = item.tile(A);
     } else {
       own = wanted(A, b, info, resets);
       if (own) a = A.item(b);
@@ -98,13 +98,11 @@ struct BlockShapes;
 template <>
 struct BlockShapes<double> {
   using Panels = PanelShape<double, 4, 4, 144>;  // at 128 0.70, resident 0.83; at 144 1.06 and 1.07
-  using Resident192 =
-      BlockColumns<double, BlockShape{.warps = 6, .strips = 2, .blocks_per_sm = 2, .resident_tiles = 3}>;
+  using Resident192 = BlockColumns<double, BlockShape{.warps = 6, .blocks_per_sm = 2, .resident_tiles = 3}>;
   using Resident224 =
-      BlockColumns<double,
-                   BlockShape{.warps = 6, .strips = 2, .blocks_per_sm = 2, .resident_tiles = 3, .extra_row = 1}>;
-  using Resident256 = BlockColumns<double, BlockShape{.warps = 12, .strips = 2, .resident_tiles = 4}>;
-  using Resident384 = BlockColumns<double, BlockShape{.warps = 12, .strips = 2, .resident_tiles = 5, .late_rows = 2}>;
+      BlockColumns<double, BlockShape{.warps = 6, .blocks_per_sm = 2, .resident_tiles = 3, .extra_row = 1}>;
+  using Resident256 = BlockColumns<double, BlockShape{.warps = 12, .resident_tiles = 4}>;
+  using Resident384 = BlockColumns<double, BlockShape{.warps = 12, .resident_tiles = 5, .late_rows = 2}>;
   using Streamed =
       BlockColumns<double, BlockShape{.warps = 6, .blocks_per_sm = 2, .wide = 2}>;  // at 512 2.5, wide = 1 2.8
   using All = ShapeList<UpTo<Panels, 112>, UpTo<Panels, 128>, Panels,
@@ -117,10 +115,10 @@ struct BlockShapes<double> {
 template <>
 struct BlockShapes<float> {
   using Panels = PanelShape<float, 3, 6, 112>;  // at 100 0.36, resident 0.43
-  using Resident128 = BlockColumns<float, BlockShape{.warps = 4, .strips = 2, .blocks_per_sm = 4, .resident_tiles = 2}>;
-  using Resident256 = BlockColumns<float, BlockShape{.warps = 8, .strips = 2, .blocks_per_sm = 2, .resident_tiles = 4}>;
-  using Resident384 = BlockColumns<float, BlockShape{.warps = 12, .strips = 2, .resident_tiles = 6}>;
-  using Resident512 = BlockColumns<float, BlockShape{.warps = 16, .strips = 2, .resident_tiles = 7, .late_rows = 2}>;
+  using Resident128 = BlockColumns<float, BlockShape{.warps = 4, .blocks_per_sm = 4, .resident_tiles = 2}>;
+  using Resident256 = BlockColumns<float, BlockShape{.warps = 8, .blocks_per_sm = 2, .resident_tiles = 4}>;
+  using Resident384 = BlockColumns<float, BlockShape{.warps = 12, .resident_tiles = 6}>;
+  using Resident512 = BlockColumns<float, BlockShape{.warps = 16, .resident_tiles = 7, .late_rows = 2}>;
   using Streamed = BlockColumns<float, BlockShape{.warps = 8, .blocks_per_sm = 2, .wide = 2}>;
   using All = ShapeList<Panels, Resident128, Resident256, Resident384, Resident512, Streamed>;
 };

@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
   const RightSide<T, max_tiles> right{rhs};
   const int lane = int(threadIdx.x % 32);
   for (index_t at = blockIdx.x; at < B.count; at += gridDim.x) {
-    const index_t b = B.count - 1 - at;  // as ItemTurn
+    const index_t b = B.count - 1 - at;  // what was written last is still in the cache
     int failed = -1;
     if (fits(A, B, b)) {
       const Tile<T> a = item_if(true, by_rows, A, b), x = item_if(true, false, B, b);

@@ -51,39 +51,36 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
   }
 }
 
-/// The strips of a chunk of rows are solved with the diagonal tiles at k0, of which those of its first rows are sent to
-/// the warp that factors, and written to A. row(s) is the first row of strip s.
-template <class T, class Shape, class Row>
-__device__ __forceinline__ void solve_chunk(TensorEntries<T> (&c)[Shape::wide][Shape::strips][Shape::tiles],
-                                            const Tile<T>& A, int k0, int r0, Row row, const TilePlace& place) {
+/// A worker's strip of a chunk of rows is solved with the diagonal tiles at k0, of which those of the first rows are
+/// sent to the warp that factors, and written to A. row: the first of the strip.
+template <class T, class Shape>
+__device__ __forceinline__ void solve_chunk(TensorEntries<T> (&c)[Shape::wide][Shape::tiles], const Tile<T>& A, int k0,
+                                            int r0, int row, const TilePlace& place) {
   using Shared = BlockShared<T, Shape>;
   using Copied = StreamedTile<T>;
-  constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips, wide = Shape::wide;
+  constexpr int nb = Shape::nb, tiles = Shape::tiles, wide = Shape::wide;
   const int n = int(A.rows), lane_place = Copied::place(place);
 #pragma unroll
   for (int w = 0; w < wide; ++w) {
     const int k = k0 + w * nb;
     if (k >= n) break;
     if (r0 == k0) {
-      if (row(0) < n && row(0) >= k && row(0) < k + nb) put_diagonal<T, Shape>(c[w][0], k, row(0), place);
+      if (row < n && row >= k && row < k + nb) put_diagonal<T, Shape>(c[w], k, row, place);
       __syncthreads();  // the diagonal tile is there
       __syncthreads();  // it is factored
     }
-#pragma unroll
-    for (int s = 0; s < strips; ++s)
-      if (row(s) >= k + nb && row(s) < n)
-        solve_strip<Shape, Copied>(c[w][s], opaque(A), k, row(s), w + 1 < wide && row(s) < k + 2 * nb,
-                                   Shared::between() + lane_place + (row(s) - k - nb), place);
+    const bool below = row >= k + nb && row < n;
+    if (below)
+      solve_strip<Shape, Copied>(c[w], opaque(A), k, row, w + 1 < wide && row < k + 2 * nb,
+                                 Shared::between() + lane_place + (row - k - nb), place);
     if (Shared::status() > 0 && Shared::status() <= k + nb) break;  // the columns before the failed one are solved
     if (w + 1 < wide && k + nb < n) {
       if (r0 == k0) __syncthreads();  // what is left of the next diagonal tile is there
-#pragma unroll
-      for (int s = 0; s < strips; ++s)
-        if (row(s) >= k + nb && row(s) < n)
-          subtract_tile<Copied, 1, tiles>(
-              [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[w + 1 < wide ? w + 1 : w][s][j]; },
-              Shared::between() + lane_place, [&](int, int v, int) TF_INLINE_LAMBDA { return as_left(c[w][s][v]); },
-              [](int, int) {});
+      if (below)
+        subtract_tile<Copied, 1, tiles>(
+            [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[w + 1 < wide ? w + 1 : w][j]; },
+            Shared::between() + lane_place, [&](int, int v, int) TF_INLINE_LAMBDA { return as_left(c[w][v]); },
+            [](int, int) {});
     }
   }
 }
@@ -93,53 +90,39 @@ __device__ __noinline__ void streamed_work(Tile<T> given, int worker) {
   using Shared = BlockShared<T, Shape>;
   using Copied = StreamedTile<T>;
   const Tile<T> A = opaque(given);
-  constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips, ahead = Shape::ahead, wide = Shape::wide;
+  constexpr int nb = Shape::nb, tiles = Shape::tiles, ahead = Shape::ahead, wide = Shape::wide;
   const int n = int(A.rows);
   const TilePlace place;
   const int lane_place = Copied::place(place);
   const index_t half = 4 * A.col_stride;
   for (int k0 = 0; k0 < n; k0 += nb * wide) {
     for (int r0 = k0; r0 < n; r0 += Shape::chunk) {
-      TensorEntries<T> c[wide][strips][tiles];
-      Strip<T> strip[strips];
-      LeftPart<T> left[ahead][strips];
-      const auto row = [&](int s) TF_INLINE_LAMBDA { return r0 + 16 * (worker + Shape::workers * s); };
-      const auto read = [&](LeftPart<T>(&to)[strips], bool more) TF_INLINE_LAMBDA {
-#pragma unroll
-        for (int s = 0; s < strips; ++s) strip[s].next(to[s], A.data, half, more, more);
-      };
-      const bool any = row(0) < n;
-      if (any) {
-#pragma unroll
-        for (int s = 0; s < strips; ++s) strip[s].find(A, row(s), 0, place);
+      TensorEntries<T> c[wide][tiles];
+      Strip<T> strip;
+      LeftPart<T> left[ahead];
+      const int row = r0 + 16 * worker;
+      const auto read = [&](LeftPart<T>& to, bool more) TF_INLINE_LAMBDA { strip.next(to, A.data, half, more, more); };
+      if (row < n) {
+        strip.find(A, row, 0, place);
         if (k0 > 0)
 #pragma unroll
           for (int g = 0; g < ahead; ++g) read(left[g], true);
-      }
-      if (any) {
 #pragma unroll
         for (int w = 0; w < wide; ++w)
-#pragma unroll
-          for (int s = 0; s < strips; ++s)
-            if (row(s) < n && row(s) >= k0 + w * nb)
-              strip[s].load(c[w][s], A.data, n, row(s), k0 + w * nb, half,
-                            (max(0, k0 - 8 * ahead) + w * nb) * A.col_stride, place);
+          if (row >= k0 + w * nb)
+            strip.load(c[w], A.data, n, row, k0 + w * nb, half, (max(0, k0 - 8 * ahead) + w * nb) * A.col_stride,
+                       place);
       }
       int turn = 0;
       for (int k = 0; k < k0; k += nb) {
         __syncthreads();  // the tiles are there
         const T* const B = Shared::tiles() + turn + lane_place;
         turn = turn == (Shape::ring - wide) * Copied::size ? 0 : turn + wide * Copied::size;
-        const auto update = [&](auto count) TF_INLINE_LAMBDA {
-          subtract_tile<Copied, decltype(count)::value, wide * tiles, Shape::unrolled>(
-              [&](int s, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][s][j % tiles]; }, B,
-              [&](int, int v, int s) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead][s]; },
+        if (row < n)
+          subtract_tile<Copied, 1, wide * tiles, Shape::unrolled>(
+              [&](int, int j) TF_INLINE_LAMBDA -> TensorEntries<T>& { return c[j / tiles][j % tiles]; }, B,
+              [&](int, int v, int) TF_INLINE_LAMBDA -> const LeftPart<T>& { return left[v % ahead]; },
               [&](int u, int v) TF_INLINE_LAMBDA { read(left[v % ahead], k + 8 * (u + ahead) < k0); });
-        };
-        if (strips > 1 && row(strips - 1) < n)
-          update(std::integral_constant<int, strips>{});
-        else if (any)
-          update(std::integral_constant<int, 1>{});
       }
       solve_chunk<T, Shape>(c, A, k0, r0, row, place);
       __syncthreads();  // what was written is visible to all who read it from the left

@@ -21,15 +21,8 @@ struct PanelRows {
 #pragma unroll
     for (int e = 0; e < each; ++e) {
       const int row = 8 * p + 32 * e + lane, copied = min(row, last);
-      own[e] = row <= last;
-      // A lane's row of a tile is always the same if those beyond the last are copies of eight rows, not of one. That
-      // takes 2 to 4 % less in single; in double up to 2 % more, and in complex double 4 % at order 64.
-      int i;  // row of tiles
-      if constexpr (sizeof(T) == 4 && each > 1)
-        i = min(int(unsigned(row) / 8), int(unsigned(last) / 8)), r[e] = int(unsigned(lane) % 8);
-      else
-        i = copied / 8, r[e] = copied % 8;
-      tile[e] = store + TileStore<T>::tile(i, p);
+      own[e] = row <= last, r[e] = copied % 8;
+      tile[e] = store + TileStore<T>::tile(copied / 8, p);
     }
     inside = lane >= 8 || 8 * p + lane < n;
   }
@@ -125,7 +118,7 @@ __device__ __noinline__ int factor_panel_safely(T* store, int n, int p, T* scrat
 
 /// A tile's part as operand of subtract.
 template <class T>
-using TileOperand = std::conditional_t<tensor<T> && std::is_same_v<T, float>, SplitRight, RightPart<T>>;
+using TileOperand = std::conditional_t<std::is_same_v<T, float>, SplitRight, RightPart<T>>;
 
 /// Two tiles, one below the other, from which products are subtracted. Products that do not wait for each other go to
 /// different sums: `rest`, of doubles, has every second column, and of floats minus the small parts of the products.
@@ -139,7 +132,7 @@ struct TilePair {
   }
   /// this -= (x; y) b^H
   __device__ __forceinline__ void subtract(const TileOperand<T>& x, const TileOperand<T>& y, const TileOperand<T>& b) {
-    if constexpr (!tensor<T> || is_complex<T>) {
+    if constexpr (is_complex<T>) {
       subtract_product(c, LeftPart<T>{{{x.v[0], y.v[0]}, {x.v[1], y.v[1]}}}, b);
     } else if constexpr (std::is_same_v<T, float>) {
       const SplitLeft a(x, y);
@@ -156,7 +149,7 @@ struct TilePair {
   }
   /// Entry e, when all is subtracted.
   __device__ __forceinline__ T get(int e) const {
-    if constexpr (!tensor<T> || is_complex<T>)
+    if constexpr (is_complex<T>)
       return c.get(e);
     else
       return std::is_same_v<T, float> ? c.get(e) - rest.get(e) : c.get(e) + rest.get(e);
@@ -185,7 +178,7 @@ __device__ __forceinline__ void update_panel(T* part, int p, int used) {
 #pragma unroll
     for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part(row[i] + Store::pitch * k);
     TileOperand<T> b(now[0]);
-    if constexpr (std::is_same_v<T, float> && tensor<T>)  // optimization barrier: not recomputed for each pair
+    if constexpr (std::is_same_v<T, float>)  // optimization barrier: not recomputed for each pair
       asm("" : "+r"(b.high[0]), "+r"(b.high[1]), "+r"(b.low[0]), "+r"(b.low[1]));
 #pragma unroll
     for (int j = 0; j < pairs; ++j) c[j].subtract(TileOperand<T>(now[2 * j]), TileOperand<T>(now[2 * j + 1]), b);
@@ -292,12 +285,12 @@ __global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
     cholesky_warp_kernel(EqualItems<T> A, bool by_rows, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + WarpShape<T, max_tiles>::scratch;
-  for (ItemTurn turn(A.count); turn.more();) {
-    const index_t b = turn.item();
+  for (index_t at = blockIdx.x; at < A.count; at += gridDim.x) {
+    const index_t b = A.count - 1 - at;  // what was written last is still in the cache
     const bool own = wanted_inside(A, b, info, resets);
     const int failed =
         own ? factor_by_warp<max_tiles, false>(opaque(item_if(true, by_rows, A, b)), by_rows, store, scratch, {}) : 0;
-    turn.next();  // everyone has read info, and shared memory is free again
+    __syncwarp();  // everyone has read info, and shared memory is free again
     if (threadIdx.x == 0) report(info, b, resets, first, own, failed);
   }
 }

@@ -5,21 +5,6 @@
 
 namespace trifactor::cuda {
 
-/// The lower triangle of a block of eight that lies by columns, to every lane.
-template <int pitch, class T>
-__device__ __forceinline__ void read_block(const T* block, T (&l)[8][8]) {
-  constexpr int vector = PivotBlock<T>::vector;
-#pragma unroll
-  for (int c = 0; c < 8; ++c)
-#pragma unroll
-    for (int r = c / vector * vector; r < 8; r += vector) {
-      const auto v = *reinterpret_cast<const EntryVector<T, vector>*>(block + c * pitch + r);
-#pragma unroll
-      for (int e = 0; e < vector; ++e)
-        if (r + e >= c) l[r + e][c] = v.v[e];
-    }
-}
-
 /// V[b] := (diagonal block b of a factored tile)^-H, with the reciprocals of its diagonal. By one warp, by
 /// substitution: column k of the inverse of block b to a lane.
 template <int pitch, class T>
@@ -41,11 +26,11 @@ __device__ __forceinline__ void invert_diagonal_blocks(const T* L, const T* scal
 }
 
 /// Factors a tile of order n up to 32 in shared memory by one warp, eight columns after the other, and inverts its
-/// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. A lane has a row of the tile; with `sends`,
-/// those of the diagonal block send its columns around, otherwise every lane has the whole block and factors it for
-/// itself. Blocks of eight beyond n are left out: nothing lies below them. Returns 0, the failed column + 1, or, without
-/// `safe`, -1 when a pivot is not in the fast range: what the tile holds then is of no use.
-template <bool safe, bool sends, int pitch, class T>
+/// diagonal blocks of eight: V[b] = (its diagonal block b)^-H by rows. A lane has a row of the tile; those of the
+/// diagonal block send its columns around. Blocks of eight beyond n are left out: nothing lies below them. Returns 0,
+/// the failed column + 1, or, without `safe`, -1 when a pivot is not in the fast range: what the tile holds then is of
+/// no use.
+template <bool safe, int pitch, class T>
 __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
   using R = Real<T>;
   constexpr int edge = 32, width = 8;
@@ -62,23 +47,9 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
     T a[1][width];
 #pragma unroll
     for (int c = 0; c < width; ++c) a[0][c] = panel[c * pitch + row];
-    const bool own = row / width == k0 / width;
-    if constexpr (sends) {
-      R scale;
-      const R pivot = factor_columns<safe>(a, row >= k0 ? row - k0 : edge, scratch, static_cast<T*>(nullptr), &scale);
-      if (own) mine = pivot, own_scale = scale;
-    } else {
-      T l[width][width];
-      R pivots[width];
-      read_block<pitch>(panel + k0, l);
-      eliminate_block<safe>(l, a, pivots);
-#pragma unroll
-      for (int c = 0; c < width; ++c) mine = row == k0 + c ? pivots[c] : mine;
-      if (own) scratch[row] = T(safe ? reciprocal_sqrt(mine) : pivot_scale(mine));
-      __syncwarp();  // the scales are visible, and everyone has read the block
-#pragma unroll
-      for (int c = 0; c < width; ++c) a[0][c] = a[0][c] * real(scratch[k0 + c]);
-    }
+    R scale;
+    const R pivot = factor_columns<safe>(a, row >= k0 ? row - k0 : edge, scratch, static_cast<T*>(nullptr), &scale);
+    if (row / width == k0 / width) mine = pivot, own_scale = scale;
 #pragma unroll
     for (int c = 0; c < width; ++c) {
       if constexpr (is_complex<T>)
@@ -110,50 +81,36 @@ __device__ __forceinline__ int factor_tile(T* L, int n, T* scratch, T* V) {
     }
   }
   if (!safe && __any_sync(~0u, !in_fast_range(mine))) return -1;
-  if constexpr (sends) {
-    scratch[row] = T(own_scale);
-    __syncwarp();  // all scales are there
-  }
+  scratch[row] = T(own_scale);
+  __syncwarp();  // all scales are there
   invert_diagonal_blocks<pitch>(L, scratch, V);
   return __ffs(int(__ballot_sync(~0u, !good_pivot(mine))));
 }
 /// The same of floats. A lane holds all that is left of its row, and updates it without the tensor cores: three
 /// products in turn and a way through shared memory take longer. It carries a row of the identity, too, which becomes
-/// one of an inverse, and computes all scales for itself. For other scalars there are not enough registers.
-template <bool safe, bool, int pitch>
-__device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
+/// one of an inverse. For other scalars there are not enough registers.
+template <bool safe, int pitch>
+__device__ __forceinline__ int factor_tile(float* L, int n, float* scratch, float* V) {
   constexpr int edge = 32, width = 8;
   const int row = int(threadIdx.x) % 32;
   float rest[edge], mine = 1.0f;
-  if (n < edge) {  // the identity beyond the last row
-    if (row >= n)
-      for (int k = 0; k < edge; ++k) L[k * pitch + row] = k == row ? 1.0f : 0.0f;
-    __syncwarp();  // it is there
-  }
 #pragma unroll
-  for (int k = 0; k < edge; ++k) rest[k] = L[k * pitch + row];
+  for (int k = 0; k < edge; ++k) rest[k] = row < n ? L[k * pitch + row] : k == row ? 1.0f : 0.0f;
 #pragma unroll 1
   for (int k0 = 0; k0 < n; k0 += width) {
     float* const panel = L + k0 * pitch;
-    float a[2][width], l[width][width], pivots[width];
-    read_block<pitch>(panel + k0, l);
+    float a[2][width];
 #pragma unroll
     for (int c = 0; c < width; ++c) a[0][c] = rest[c], a[1][c] = c == row % width ? 1.0f : 0.0f;
-    eliminate_block<safe>(l, a, pivots);
-#pragma unroll
-    for (int c = 0; c < width; ++c) {
-      mine = row == k0 + c ? pivots[c] : mine;
-      const float scale = safe ? reciprocal_sqrt(pivots[c]) : pivot_scale(pivots[c]);
-      a[0][c] *= scale, a[1][c] *= scale;
-    }
-    __syncwarp();  // everyone has read the block
+    const float pivot = factor_columns<safe>(a, row >= k0 ? row - k0 : edge, scratch);
+    if (row / width == k0 / width) mine = pivot;
 #pragma unroll
     for (int c = 0; c < width; ++c) panel[c * pitch + row] = a[0][c];
     if (row < width) write_vectors(V + k0 / width * PivotBlock<float>::size + row * PivotBlock<float>::pitch, a[1]);
     __syncwarp();  // the panel is there
 #pragma unroll
     for (int p = width; p < edge; p += width)
-      if (k0 + p < edge) {
+      if (k0 + p < edge)
 #pragma unroll
         for (int c = 0; c < width; ++c) {
           float v[width];
@@ -161,12 +118,6 @@ __device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
 #pragma unroll
           for (int r = 0; r < width; ++r) rest[p + r] -= a[0][c] * v[r];
         }
-        if (p == width) {
-#pragma unroll
-          for (int c = 0; c < width; ++c) panel[(width + c) * pitch + row] = rest[width + c];
-          __syncwarp();  // the next diagonal block is there
-        }
-      }
 #pragma unroll
     for (int k = 0; k < edge - width; ++k) rest[k] = rest[k + width];
   }
@@ -174,9 +125,9 @@ __device__ __forceinline__ int factor_tile(float* L, int n, float*, float* V) {
   return __ffs(int(__ballot_sync(~0u, !good_pivot(mine))));
 }
 /// Apart, so that its registers are not held in the usual case.
-template <bool sends, int pitch, class T>
+template <int pitch, class T>
 __device__ __noinline__ int factor_tile_safely(T* L, int n, T* scratch, T* V) {
-  return factor_tile<true, sends, pitch>(L, n, scratch, V);
+  return factor_tile<true, pitch>(L, n, scratch, V);
 }
 
 }  // namespace trifactor::cuda

@@ -1,4 +1,4 @@
-// C -= A B for every batch kind: one block for each item and each tile of C, on the tensor cores where there are any.
+// C -= A B for every batch kind: one block for each item and each tile of C.
 #pragma once
 
 #include <cuda/batched/batched.hpp>
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(UpdateShape<T>::threads, UpdateShape<T>::block
         const int above = lower_only ? int(j0 - i0) + first_col - first_row : -2 * edge;
         const auto inside = [&](int r, int s) { return r < rows && s < cols && r - s >= above; };
         // Two rows of a thread are neighbours, and one copy where they lie so.
-        const bool pairs = tensor<T> && Sum::paired && c.row_stride == 1 && c.col_stride % 2 == 0 &&
+        const bool pairs = Sum::paired && c.row_stride == 1 && c.col_stride % 2 == 0 &&
                            reinterpret_cast<std::uintptr_t>(c.data) % sizeof(Pair) == 0 &&
                            (i0 + edge <= c.rows || c.rows % 2 == 0) && (!lower_only || j0 + edge <= i0);
         const auto pair = [&](int r, int s) { return reinterpret_cast<Pair*>(own.data + r + s * own.col_stride); };
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(UpdateShape<T>::threads, UpdateShape<T>::block
           });
         else
           Sum::visit([&](int k, int e, int r, int s) { sum.set(k, e, inside(r, s) ? own(r, s) : T(0)); });
-        const bool outside = tensor<T> && __all_sync(~0u, rows <= 0 || cols <= 0);  // all of this warp's entries
+        const bool outside = __all_sync(~0u, rows <= 0 || cols <= 0);  // all of this warp's entries
         for (int chunk = 0; chunk < chunks; ++chunk) {
           copy_wait<stages - 2>();
           if constexpr (is_complex<T>) {

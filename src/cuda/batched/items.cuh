@@ -78,23 +78,6 @@ __device__ __forceinline__ Tile<T> item_if(bool wanted, bool by_rows, Items<T> A
   return wanted ? A.item(b) : Tile<T>{nullptr, 0, 0, 1, 1};
 }
 
-/// The items of a block of one warp in turn, every gridDim.x-th. The last come first: those that were written last are
-/// still in the cache.
-class ItemTurn {
- public:
-  __device__ explicit ItemTurn(index_t count) : end_(count) {}
-  __device__ bool more() const { return at_ < end_; }
-  __device__ index_t item() const { return end_ - 1 - at_; }
-  /// All lanes come here when they are done with an item; they leave together.
-  __device__ void next() {
-    __syncwarp();
-    at_ += gridDim.x;
-  }
-
- private:
-  index_t end_, at_ = blockIdx.x;
-};
-
 /// Item b of a ragged batch, whose window is square and on the diagonal: what is known of it.
 template <class T>
 struct StoredItem {
@@ -114,28 +97,13 @@ struct StoredItem {
                (ld >= max(own_rows, 1));
     n = possible ? max(0, min(int(A.rows), own_rows - int(A.row0))) : 0;
   }
-};
-/// Where the window of an item begins, if it has any rows; sizes are ints.
-template <class T>
-__device__ __forceinline__ T* window_of(const Items<T>& A, T* item, int ld) {
-  return item + index_t(unsigned(A.row0)) * index_t(unsigned(ld) + 1u);
-}
-
-/// The same as Items::item.
-template <class T>
-struct RaggedItem : StoredItem<T> {
-  using StoredItem<T>::n, StoredItem<T>::ld, StoredItem<T>::data;
-  __device__ __forceinline__ RaggedItem(const Items<T>& A, index_t b) : StoredItem<T>(A, b) {
-    // Two forms of the same, since what a kernel holds for its next item is missing where blocks factor this one. H200,
-    // 10,000 upper triangles of doubles of order 160 and 192: 1.13 and 1.48 ms, and 1.22 and 1.56 with the second form;
-    // with the first one, it is complex doubles above 160 that are spilled.
-    if constexpr (!is_complex<T>)
-      data = A.row0 > 0 && n > 0 ? data + A.row0 * (index_t(ld) + 1) : data;
-    else
-      data = window_of(A, data, ld);
+  /// Where the window begins in an item, if it has any rows; sizes are ints.
+  __device__ __forceinline__ static T* window(const Items<T>& A, T* item, int item_ld) {
+    return item + index_t(unsigned(A.row0)) * index_t(unsigned(item_ld) + 1u);
   }
-  __device__ __forceinline__ Tile<T> tile(bool by_rows) const {
-    return {data, n, n, by_rows ? ld : 1, by_rows ? 1 : ld};
+  /// The same as Items::item.
+  __device__ __forceinline__ Tile<T> tile(const Items<T>& A) const {
+    return {window(A, data, ld), n, n, A.is_flipped ? ld : 1, A.is_flipped ? 1 : ld};
   }
 };
 
@@ -157,7 +125,7 @@ struct Chunk : StoredItem<T> {
     T* const at = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(data), lane));
     const int rows = __shfl_sync(~0u, n, lane);
     const int stride = __shfl_sync(~0u, ld, lane);
-    return {window_of(items, at, stride), rows, rows, by_rows ? stride : 1, by_rows ? 1 : stride};
+    return {StoredItem<T>::window(items, at, stride), rows, rows, by_rows ? stride : 1, by_rows ? 1 : stride};
   }
   /// Whether a lane's item is to be factored. Only the warp that factors it asks: info changes meanwhile, and must have
   /// no part in who takes what.

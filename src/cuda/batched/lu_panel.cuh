@@ -4,6 +4,7 @@
 #pragma once
 
 #include <core/batch.hpp>
+#include <cuda/device/mma.cuh>
 
 namespace trifactor::cuda {
 
@@ -110,9 +111,7 @@ struct LuRows {
   static constexpr int pitch = width + vector;  // between rows in shared memory, so that groups use other banks
   static constexpr bool two_words = sizeof(Real<T>) == 8;
   static_assert(width % step == 0 && step % vector == 0);
-  struct alignas(sizeof(T) * vector) Vector {
-    T v[vector];
-  };
+  using Vector = EntryVector<T, vector>;
   struct Candidate {
     PivotKey key;
     int place;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cuda/batched/batched.hpp>
-#include <cuda/batched/row_exchange.cuh>
+#include <cuda/device/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/lu_panel.cuh>
 

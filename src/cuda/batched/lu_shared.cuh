@@ -4,7 +4,7 @@
 
 #include <cuda/batched/batched.hpp>
 #include <cuda/device/pipeline.cuh>
-#include <cuda/batched/row_exchange.cuh>
+#include <cuda/device/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/lu_panel.cuh>
 #include <cuda/batched/lu_warp.cuh>
@@ -78,15 +78,9 @@ struct LuResident {
         // Two sums, so that products do not wait for each other. In float, tensor cores truncate sums: they are added
         // outside.
         constexpr bool apart = sizeof(Real<T>) == 4;
-        if constexpr (tensor<T>)
 #pragma unroll
-          for (int s = 0; s < width / 4; ++s)
-            tensor_subtract<false>(apart || s % 2 ? part : c, a[s][0], a[s][1], conj(U[4 * s]));
-        else
-          for (int s = 0; s < width; ++s)
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-              c.set(e, minus_product(c.get(e), L[(s - t) * P + e / 2 * 8], M[(j + t + e % 2 * 4) * P + k + s]));
+        for (int s = 0; s < width / 4; ++s)
+          tensor_subtract<false>(apart || s % 2 ? part : c, a[s][0], a[s][1], conj(U[4 * s]));
 #pragma unroll
         for (int e = 0; e < 4; ++e) C[e % 2 * 4 * P + e / 2 * 8] = c.get(e) + part.get(e);
       }
@@ -128,12 +122,7 @@ __global__ void __launch_bounds__(lu_resident_threads, sizeof(T) > 8 ? 3 : 4)
         if (rank < steps) pivots.item(b)[k + rank] = int(pivots.first) + partner[rank];
         if (rank >= 32 && rank < 32 + 2 * width) {
           const int t = rank - 32, s = t % width, to = s >= steps ? k : t < width ? k + s : partner[s] - 1;
-          int from = to;
-          for (int i = steps - 1; i >= 0; --i) {  // back through the interchanges
-            const int there = partner[i] - 1;
-            from = from == k + i ? there : from == there ? k + i : from;
-          }
-          target[t] = to, source[t] = s < steps ? from : to;
+          target[t] = to, source[t] = s < steps ? row_before(to + 1, partner, k + 1, steps, false) - 1 : to;
         }
         __syncthreads();  // the lists are complete
         matrix.exchange(k, k1, target, source);

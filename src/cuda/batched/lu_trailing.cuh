@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda/batched/batched.hpp>
+#include <cuda/device/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/device/fragments.cuh>
 
@@ -34,13 +35,7 @@ struct LuExchanges {
     for (int i = rank; i < 2 * width; i += S::threads) {
       const bool top = i < width;
       const int to = top ? i : partner[i - width];
-      int from = to;
-#pragma unroll 16
-      for (int x = width - 1; x >= 0; --x) {  // back through the interchanges
-        const int there = partner[x];
-        from = from == x ? there : from == there ? x : from;
-      }
-      source[i] = from;
+      source[i] = row_before(to, partner, 0, width, false);
       if (!top) target[i - width] = i - width < size && to >= solved ? to : -1;
     }
   }

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <cuda/batched/batched.hpp>
-#include <cuda/batched/row_exchange.cuh>
+#include <cuda/device/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>
+#include <cuda/device/mma.cuh>
 #include <cuda/device/team.cuh>
 #include <tile/trsm.hpp>
 
@@ -54,9 +55,7 @@ struct TrsmBatch {
   static constexpr int vector = max(1, 16 / int(sizeof(T))), column = edge + vector;  // between columns of the triangle
   static constexpr int warps = sizeof(T) > 8 ? 2 : 4;
   static constexpr std::size_t bytes = sizeof(T) * (edge * column + warps * edge * pitch);
-  struct alignas(sizeof(T) * vector) Vector {
-    T v[vector];
-  };
+  using Vector = EntryVector<T, vector>;
 };
 
 /// v := L^-1 v for a lower triangle of order n in shared memory, whose diagonal is inverted. By one lane.

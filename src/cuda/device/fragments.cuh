@@ -103,17 +103,7 @@ __device__ __forceinline__ LeftPart<T> as_left(const TensorEntries<T>& c) {
 /// c -= a b^H
 template <class T>
 __device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const LeftPart<T>& a, const RightPart<T>& b) {
-  if constexpr (!tensor<T>) {
-    const int lane = int(threadIdx.x % 32), t = lane % 4;
-#pragma unroll
-    for (int s = 0; s < 2; ++s)
-      for (int k = 0; k < 4; ++k) {
-        const T y[2] = {from_lane<32>(b.v[s], 8 * t + k), from_lane<32>(b.v[s], 8 * t + 4 + k)};
-        const T z[2] = {from_lane<32>(a.v[s][0], lane - t + k), from_lane<32>(a.v[s][1], lane - t + k)};
-#pragma unroll
-        for (int e = 0; e < 4; ++e) c.set(e, minus_product(c.get(e), z[e / 2], conj(y[e % 2])));
-      }
-  } else if constexpr (std::is_same_v<T, float>) {
+  if constexpr (std::is_same_v<T, float>) {
     float part[4] = {0, 0, 0, 0};
     mma(part, SplitLeft(a), SplitRight({{-b.v[0], -b.v[1]}}));
 #pragma unroll
@@ -137,9 +127,7 @@ __device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const Left
 template <class T>
 __device__ __forceinline__ void subtract_sixteen(TensorEntries<T>& c, const LeftPart<T> (&a)[2],
                                                  const RightPart<T> (&b)[2]) {
-  if constexpr (!tensor<T>) {
-    subtract_product(c, a[0], b[0]), subtract_product(c, a[1], b[1]);
-  } else if constexpr (std::is_same_v<T, float>) {
+  if constexpr (std::is_same_v<T, float>) {
     float part[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int s = 0; s < 2; ++s)

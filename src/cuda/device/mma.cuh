@@ -1,8 +1,12 @@
-// Tensor-core instructions for the four scalars, where there are any that take double: products, the split of floats into two
-// TF32 parts, accumulators, and the scalar arithmetic of pivots.
+// Tensor-core instructions for the four scalars: products, the split of floats into two TF32 parts, accumulators, and
+// the scalar arithmetic of pivots. Compute capability 8.0 and above.
 #pragma once
 
 #include <core/scalar.hpp>
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#error "CMAKE_CUDA_ARCHITECTURES: trifactor wants compute capability 8.0 or above"
+#endif
 
 namespace trifactor::cuda {
 
@@ -10,12 +14,19 @@ using namespace core;
 
 // Products of 16 x 4 by 4 x 8. Lane l holds a at rows l/4 and l/4 + 8 of column l%4, b at row l%4 of column l/4, and c
 // at rows l/4 and l/4 + 8 of columns 2 (l%4) and the next.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define TRIFACTOR_TENSOR 1
 __device__ inline void mma(double (&c)[4], double a0, double a1, double b) {  // c += a b
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
       : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
       : "d"(a0), "d"(a1), "d"(b));
+#else
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c[0]), "+d"(c[1])
+      : "d"(a0), "d"(b));
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c[2]), "+d"(c[3])
+      : "d"(a1), "d"(b));
+#endif
 }
 __device__ inline void mma_tf32(float (&c)[4], unsigned a0, unsigned a1, unsigned b) {
   asm("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
@@ -29,14 +40,6 @@ __device__ inline void mma8_tf32(float (&c)[4], const unsigned (&a)[2][2], const
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0][0]), "r"(a[0][1]), "r"(a[1][0]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
 }
-#else
-#define TRIFACTOR_TENSOR 0
-__device__ inline void mma(double (&)[4], double, double, double) {}
-__device__ inline void mma_tf32(float (&)[4], unsigned, unsigned, unsigned) {}
-__device__ inline void mma8_tf32(float (&)[4], const unsigned (&)[2][2], const unsigned (&)[2]) {}
-#endif
-template <class T>
-inline constexpr bool tensor = TRIFACTOR_TENSOR;
 
 /// 16 rows of 8 columns as left operand: a lane has two rows of two columns, one of each half.
 template <class T>
@@ -122,10 +125,10 @@ __device__ inline double reciprocal_correction(double d, double y) {
 }
 
 /// What products of T are made in where the time of a step counts. The tensor cores take float in parts only, and a
-/// multiprocessor that multiplies such parts, however seldom, goes down to 1.66 to 1.81 GHz; with double it stays at 1.98.
-/// H200, float: 0.121 against 0.129 ms at n = 1024.
+/// multiprocessor that multiplies such parts, however seldom, goes down to 1.66 to 1.81 GHz; with double it stays
+/// at 1.98. H200, float: 0.121 against 0.129 ms at n = 1024.
 template <class T>
-using Wide = std::conditional_t<tensor<T> && std::is_same_v<T, float>, double, T>;
+using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
 /// 16 x 8 entries in the accumulators of one warp: four a lane.
 template <class T>

@@ -8,19 +8,14 @@ namespace trifactor::cuda {
 /// Shared memory by its own 32-bit address.
 __device__ inline unsigned shared_address(const void* p) { return unsigned(__cvta_generic_to_shared(p)); }
 
-/// So many bytes, of which the first `inside` are copied and the others become zero. The second-level cache fetches 128
-/// bytes, or 64, if the neighbours are not wanted: half a percent to two where triangles of doubles are copied. 16
-/// bytes go past the first-level cache.
-template <int bytes, int fetched = 128>
+/// So many bytes, of which the first `inside` are copied and the others become zero. 16 bytes go past the first-level
+/// cache.
+template <int bytes>
 __device__ inline void copy_async(unsigned shared, const void* global, int inside = bytes) {
 #define TRIFACTOR_COPY(how) \
   asm volatile("cp.async." how " [%0], [%1], %2, %3;" ::"r"(shared), "l"(global), "n"(bytes), "r"(inside) : "memory")
-  if constexpr (bytes == 16 && fetched == 64)
-    TRIFACTOR_COPY("cg.shared.global.L2::64B");
-  else if constexpr (bytes == 16)
+  if constexpr (bytes == 16)
     TRIFACTOR_COPY("cg.shared.global");
-  else if constexpr (fetched == 64)
-    TRIFACTOR_COPY("ca.shared.global.L2::64B");
   else
     TRIFACTOR_COPY("ca.shared.global");
 #undef TRIFACTOR_COPY
@@ -42,11 +37,21 @@ __device__ inline void copy_async_if(bool wanted, unsigned shared, const void* g
 /// Waits until at most `pending` of the latest groups are under way; 0 to 4.
 __device__ inline void copy_wait(int pending) {
   switch (pending) {
-    case 0: asm volatile("cp.async.wait_group 0;" ::: "memory"); break;
-    case 1: asm volatile("cp.async.wait_group 1;" ::: "memory"); break;
-    case 2: asm volatile("cp.async.wait_group 2;" ::: "memory"); break;
-    case 3: asm volatile("cp.async.wait_group 3;" ::: "memory"); break;
-    default: asm volatile("cp.async.wait_group 4;" ::: "memory"); break;
+    case 0:
+      asm volatile("cp.async.wait_group 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("cp.async.wait_group 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.wait_group 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("cp.async.wait_group 3;" ::: "memory");
+      break;
+    default:
+      asm volatile("cp.async.wait_group 4;" ::: "memory");
+      break;
   }
 }
 

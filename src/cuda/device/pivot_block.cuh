@@ -1,6 +1,5 @@
-// The small diagonal block of every batched Cholesky factorization, in registers. Two forms: factor_columns, a row to a
-// lane with columns sent through shared memory, and eliminate_block, a whole 8 x 8 block in every lane. Each has a fast
-// form for pivots in_fast_range, and a safe one for all others.
+// The small diagonal block of every batched Cholesky factorization, in registers: a row to a lane, with columns sent
+// through shared memory. There is a fast form for pivots in_fast_range, and a safe one for all others.
 #pragma once
 
 #include <cuda/device/fragments.cuh>
@@ -142,54 +141,6 @@ struct PivotBlock {
   static constexpr int pitch = width + vector;
   static constexpr int size = width * pitch;  // of each of the two
 };
-
-/// Eliminates the columns of a block of eight, of which every lane has the lower triangle l, for itself, so that no
-/// column waits for another lane. The rows a go along: they are eliminated as rows below the block would be. Columns
-/// stay unscaled.
-template <bool safe, class T, int rows>
-__device__ __forceinline__ void eliminate_block(T (&l)[8][8], T (&a)[rows][8], Real<T> (&pivots)[8]) {
-  using R = Real<T>;
-  constexpr int width = 8;
-  R d = real(l[0][0]), y = safe ? R(1) : rough_reciprocal(d);
-#pragma unroll
-  for (int c = 0; c < width; ++c) {
-    pivots[c] = d;
-    const int k = c + 1 < width ? c + 1 : c;
-    if constexpr (safe) {  // divided by sqrt(d) twice, since 1 / d may overflow
-      const R scale = reciprocal_sqrt(d);
-#pragma unroll
-      for (int r = c + 1; r < width; ++r) l[r][c] = l[r][c] * scale;
-#pragma unroll
-      for (int q = c + 1; q < width; ++q) {
-#pragma unroll
-        for (int i = 0; i < rows; ++i) a[i][q] = minus_product(a[i][q], a[i][c] * scale, conj(l[q][c]));
-#pragma unroll
-        for (int r = q; r < width; ++r) l[r][q] = minus_product(l[r][q], l[r][c], conj(l[q][c]));
-      }
-      if (c + 1 < width) d = real(l[k][k]);
-    } else {  // 1 / d = y (1 + p), and the products with y do not wait for p; the next pivot goes ahead of all
-      const R p = reciprocal_correction(d, y), before = y;
-      if (c + 1 < width) {
-        // The square of a float overflows too soon to be computed first, as it is of a double to save time.
-        const R sy = sizeof(R) == 4 ? real((l[k][c] * y) * conj(l[k][c])) : real(l[k][c] * conj(l[k][c])) * y;
-        d = (real(l[k][k]) - sy) - sy * p;
-        y = rough_reciprocal(d);
-      }
-#pragma unroll
-      for (int i = 0; i < rows; ++i) {
-        const T ay = a[i][c] * before, t = ay + ay * p;
-#pragma unroll
-        for (int q = c + 1; q < width; ++q) a[i][q] = minus_product(a[i][q], t, conj(l[q][c]));
-      }
-#pragma unroll
-      for (int r = c + 2; r < width; ++r) {
-        const T ly = l[r][c] * before, u = ly + ly * p;
-#pragma unroll
-        for (int q = c + 1; q <= r; ++q) l[r][q] = minus_product(l[r][q], u, conj(l[q][c]));
-      }
-    }
-  }
-}
 
 /// The right operand that makes subtract_product subtract -A V.
 template <class T>

@@ -5,46 +5,33 @@
 
 namespace trifactor::cuda {
 
-/// A 16 x 16 left operand of Fragment::subtract, entry (r, k) at A[r * down + k * right]. Tensor cores take it from
-/// registers, so that it can be loaded ahead; others read it as they go and want down = 1.
+/// A 16 x 16 left operand of Fragment::subtract in registers, entry (r, k) from A[r * down + k * right].
 template <class T>
 struct LeftOperand {
-  const T* A;
-  int right;
   T v[4][2];
   template <class S>
-  __device__ LeftOperand(const S* A_, int down, int right_) : A(nullptr), right(right_) {
-    if constexpr (tensor<T>) {
-      const int lane = int(threadIdx.x) % 32;
-      const S* a = A_ + lane % 4 * right + lane / 4 * down;
+  __device__ LeftOperand(const S* A, int down, int right) {
+    const int lane = int(threadIdx.x) % 32;
+    const S* a = A + lane % 4 * right + lane / 4 * down;
 #pragma unroll
-      for (int p = 0; p < 4; ++p) v[p][0] = T(a[4 * p * right]), v[p][1] = T(a[4 * p * right + 8 * down]);
-    } else {
-      A = A_;
-    }
+    for (int p = 0; p < 4; ++p) v[p][0] = T(a[4 * p * right]), v[p][1] = T(a[4 * p * right + 8 * down]);
   }
 };
 
 /// A 16 x 8 N matrix C in the registers of one warp. Operands are column-major: entry (r, k) of A at A[k * lda + r].
 template <class T, int N>
 struct Fragment {
-  std::conditional_t<tensor<T>, TensorEntries<T>, EntryVector<T, 4>> c[N];
+  TensorEntries<T> c[N];
 
   /// The first entry of a lane, and where entry e lies from there.
-  __device__ static int lane_row() { return tensor<T> ? int(threadIdx.x) % 32 / 4 : int(threadIdx.x) % 4 * 4; }
-  __device__ static int lane_col() { return tensor<T> ? int(threadIdx.x) % 4 * 2 : int(threadIdx.x) % 32 / 4; }
-  __device__ static constexpr int down(int e) { return tensor<T> ? e / 2 * 8 : e; }
-  __device__ static constexpr int right(int e) { return tensor<T> ? e % 2 : 0; }
+  __device__ static int lane_row() { return int(threadIdx.x) % 32 / 4; }
+  __device__ static int lane_col() { return int(threadIdx.x) % 4 * 2; }
+  __device__ static constexpr int down(int e) { return e / 2 * 8; }
+  __device__ static constexpr int right(int e) { return e % 2; }
   __device__ static int row(int e) { return lane_row() + down(e); }
   __device__ static int col(int e) { return lane_col() + right(e); }
-  __device__ T get(int s, int e) const {
-    if constexpr (tensor<T>) return c[s].get(e);
-    else return c[s].v[e];
-  }
-  __device__ void set(int s, int e, T x) {
-    if constexpr (tensor<T>) c[s].set(e, x);
-    else c[s].v[e] = x;
-  }
+  __device__ T get(int s, int e) const { return c[s].get(e); }
+  __device__ void set(int s, int e, T x) { c[s].set(e, x); }
   /// f(row, column, value) for every entry of this lane.
   template <class F>
   __device__ void for_each(F f) const {
@@ -86,79 +73,62 @@ struct Fragment {
   /// this -= A B^H, or conj(A) B^T if `first`; A (16, 16), B (8 N, 16)
   template <bool first, class S>
   __device__ void subtract(const LeftOperand<T>& loaded, const S* B, int ldb) {
-    if constexpr (tensor<T>) {
-      const int lane = int(threadIdx.x) % 32;
-      const S* b = B + lane % 4 * ldb + lane / 4;
-      T y[4][N];
+    const int lane = int(threadIdx.x) % 32;
+    const S* b = B + lane % 4 * ldb + lane / 4;
+    T y[4][N];
 #pragma unroll
-      for (int p = 0; p < 4; ++p)
+    for (int p = 0; p < 4; ++p)
 #pragma unroll
-        for (int s = 0; s < N; ++s) y[p][s] = T(b[4 * p * ldb + 8 * s]);
-      TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
+      for (int s = 0; s < N; ++s) y[p][s] = T(b[4 * p * ldb + 8 * s]);
+    TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
+#pragma unroll
+    for (int s = 0; s < N; ++s) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
+    }
+#pragma unroll
+    for (int p = 0; p < 4; p += 2)
 #pragma unroll
       for (int s = 0; s < N; ++s) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
+        tensor_subtract<first>(c[s], loaded.v[p][0], loaded.v[p][1], y[p][s]);
+        tensor_subtract<first>(other[s], loaded.v[p + 1][0], loaded.v[p + 1][1], y[p + 1][s]);
       }
 #pragma unroll
-      for (int p = 0; p < 4; p += 2)
+    for (int s = 0; s < N; ++s)
 #pragma unroll
-        for (int s = 0; s < N; ++s) {
-          tensor_subtract<first>(c[s], loaded.v[p][0], loaded.v[p][1], y[p][s]);
-          tensor_subtract<first>(other[s], loaded.v[p + 1][0], loaded.v[p + 1][1], y[p + 1][s]);
-        }
-#pragma unroll
-      for (int s = 0; s < N; ++s)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
-    } else {
-      subtract<16, first>(loaded.A, loaded.right, B, ldb);
-    }
+      for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
   }
 
   /// this -= A B^H, or conj(A) B^T if `first`; A (16, depth), which may lie by rows, B (8 N, depth)
   template <int depth, bool first, bool by_rows = false>
   __device__ void subtract(const T* A, int lda, const T* B, int ldb) {
     const int lane = int(threadIdx.x) % 32;
-    if constexpr (tensor<T>) {
-      const int down = by_rows ? lda : 1, right = by_rows ? 1 : lda;
-      const T *a = A + lane % 4 * right + lane / 4 * down, *b = B + lane % 4 * ldb + lane / 4;
-      TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
-      constexpr bool two = depth >= 8;
+    const int down = by_rows ? lda : 1, right = by_rows ? 1 : lda;
+    const T *a = A + lane % 4 * right + lane / 4 * down, *b = B + lane % 4 * ldb + lane / 4;
+    TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
+    constexpr bool two = depth >= 8;
+#pragma unroll
+    for (int s = 0; s < N; ++s)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
+    constexpr int together =
+        is_complex<T> ? min(depth / 4, 4) : depth / 4;  // more makes compiling long, not running short
+#pragma unroll together
+    for (int p = 0; p < depth; p += 4) {
+      const T a0 = a[p * right], a1 = a[p * right + 8 * down];
+#pragma unroll
+      for (int s = 0; s < N; ++s) {
+        if (two && p % 8 == 4)
+          tensor_subtract<first>(other[s], a0, a1, b[p * ldb + 8 * s]);
+        else
+          tensor_subtract<first>(c[s], a0, a1, b[p * ldb + 8 * s]);
+      }
+    }
+    if constexpr (two)
 #pragma unroll
       for (int s = 0; s < N; ++s)
 #pragma unroll
-        for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
-      constexpr int together = is_complex<T> ? min(depth / 4, 4) : depth / 4;  // more makes compiling long, not running short
-#pragma unroll together
-      for (int p = 0; p < depth; p += 4) {
-        const T a0 = a[p * right], a1 = a[p * right + 8 * down];
-#pragma unroll
-        for (int s = 0; s < N; ++s) {
-          if (two && p % 8 == 4) tensor_subtract<first>(other[s], a0, a1, b[p * ldb + 8 * s]);
-          else tensor_subtract<first>(c[s], a0, a1, b[p * ldb + 8 * s]);
-        }
-      }
-      if constexpr (two)
-#pragma unroll
-        for (int s = 0; s < N; ++s)
-#pragma unroll
-          for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
-    } else {
-      const T *a = A + lane % 4 * 4 * (by_rows ? lda : 1), *b = B + lane / 4;
-#pragma unroll 8
-      for (int p = 0; p < depth; ++p) {
-        EntryVector<T, 4> x;
-        if constexpr (by_rows) x = {{a[p], a[p + lda], a[p + 2 * lda], a[p + 3 * lda]}};
-        else x = *reinterpret_cast<const EntryVector<T, 4>*>(a + p * lda);
-#pragma unroll
-        for (int s = 0; s < N; ++s) {
-          const T y = conj_if(!first, b[p * ldb + 8 * s]);
-#pragma unroll
-          for (int e = 0; e < 4; ++e) c[s].v[e] = minus_product(c[s].v[e], conj_if(first, x.v[e]), y);
-        }
-      }
-    }
+        for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
   }
 };
 
@@ -170,22 +140,18 @@ struct Layout {
   __device__ static constexpr int at(int r, int k) { return columns ? k * pitch + r : r * pitch + k; }
 };
 
-/// An M x M matrix C in the registers of so many warps, held and multiplied as Work. `columns`: its operands mostly lie by
-/// columns.
+/// An M x M matrix C in the registers of so many warps, held and multiplied as Work. `columns`: its operands mostly lie
+/// by columns.
 template <class T, int M, bool columns, class Work = T, int warps = 8>
 struct Product {
   // On tensor cores a warp holds 16 rows_of x 8 cols_of entries and the warps lie in `down` rows of them.
   static constexpr int down = M == 64 && warps == 8 ? 4 : 2;
   static constexpr int rows_of = M / down / 16, cols_of = M / (warps / down) / 8;
-  // A lane's rows, and its columns of two neighbouring fragments, are neighbours where one load can bring both: the order
-  // of rows and columns within a product is free.
+  // A lane's rows, and its columns of two neighbouring fragments, are neighbours where one load can bring both: the
+  // order of rows and columns within a product is free.
   static constexpr bool paired = columns && sizeof(T) <= 8 && cols_of % 2 == 0;
-  // Elsewhere 16 threads lie below each other, and as many as there are beside each other: `reach` rows and `wide` columns
-  // of each, in groups of what one load brings where operands lie by columns.
-  static constexpr int reach = M / 16, across = 2 * warps, wide = M / across;
-  static constexpr int load = 16 / int(sizeof(T)), group = columns ? min(load, reach) : 1;
 
-  std::conditional_t<tensor<T>, TensorEntries<Work>[rows_of * cols_of], T[reach * wide]> c;
+  TensorEntries<Work> c[rows_of * cols_of];
 
   /// f(row, column, value) for every entry of this thread.
   template <class F>
@@ -207,23 +173,11 @@ struct Product {
     visit([&](int i, int e, int, int) { set(i, e, T(0)); });
   }
   __device__ void add(const Product& other) {
-    visit([&](int i, int e, int, int) {
-      if constexpr (tensor<T>) c[i].set(e, c[i].get(e) + other.c[i].get(e));
-      else c[i] = c[i] + other.c[i];
-    });
+    visit([&](int i, int e, int, int) { c[i].set(e, c[i].get(e) + other.c[i].get(e)); });
   }
   /// this -= A B^H, both M x depth. beside(step) is called depth / 4 times meanwhile.
   template <int depth, class L, class Beside>
-  __device__ void subtract(const T* A, const T* B, L layout, Beside beside) {
-    if constexpr (tensor<T>)
-      subtract_tensor<depth>(A, B, layout, beside);
-    else
-      subtract_scalar<depth>(A, B, layout, beside);
-  }
-
- private:
-  template <int depth, class L, class Beside>
-  __device__ __forceinline__ void subtract_tensor(const T* A, const T* B, L, Beside beside) {
+  __device__ __forceinline__ void subtract(const T* A, const T* B, L, Beside beside) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     static_assert(L::columns == columns);
     const T* a = A + L::at(warp % down * 16 * rows_of + lane / 4 * (paired ? 2 : 1), lane % 4);
@@ -236,7 +190,7 @@ struct Product {
 #pragma unroll
       for (int e = 0; e < 4; ++e) part[i].set(e, Work(0));
     constexpr int together = std::is_same_v<Work, float> ? 2 : 1;  // products of 4 columns that are one instruction
-    Work x[2][together][rows_of][2], y[2][together][cols_of];   // of this step, and of the next
+    Work x[2][together][rows_of][2], y[2][together][cols_of];      // of this step, and of the next
     const auto read = [&](int p) {
       const int to = p / (4 * together) % 2;
       using Pair = EntryVector<T, paired ? 2 : 1>;
@@ -253,8 +207,10 @@ struct Product {
         for (int i = 0; i < rows_of; ++i) {
           const Pair v = pair(a + L::at(16 * i, p + 4 * s));
           x[to][s][i][0] = Work(v.v[0]);
-          if constexpr (paired) x[to][s][i][1] = Work(v.v[1]);
-          else x[to][s][i][1] = Work(a[L::at(16 * i + 8, p + 4 * s)]);
+          if constexpr (paired)
+            x[to][s][i][1] = Work(v.v[1]);
+          else
+            x[to][s][i][1] = Work(a[L::at(16 * i + 8, p + 4 * s)]);
         }
       }
     };
@@ -272,7 +228,8 @@ struct Product {
           if constexpr (together == 2)
             mma(to.re, SplitLeft({{{-now[0][i][0], -now[0][i][1]}, {-now[1][i][0], -now[1][i][1]}}}),
                 SplitRight({{other[0][j], other[1][j]}}));
-          else tensor_subtract<false>(to, now[0][i][0], now[0][i][1], other[0][j]);
+          else
+            tensor_subtract<false>(to, now[0][i][0], now[0][i][1], other[0][j]);
         }
 #pragma unroll
       for (int s = 0; s < together; ++s) beside(p / 4 + s);
@@ -283,85 +240,28 @@ struct Product {
 #pragma unroll
         for (int e = 0; e < 4; ++e) c[i].set(e, c[i].get(e) + part[i].get(e));
   }
-  template <int depth, class L, class Beside>
-  __device__ __forceinline__ void subtract_scalar(const T* A, const T* B, L, Beside beside) {
-    const int t = int(threadIdx.x);
-    constexpr int along = L::columns ? 1 : load;  // columns that one load brings
-#pragma unroll 8
-    for (int p = 0; p < depth; p += along) {
-      if (p % 4 == 0) beside(p / 4);
-      T x[reach][along], y[wide][along];
-      const auto read = [&]<int lines, int size>(Lines<lines>, const T* S, int first, T(&z)[size][along]) {
-        if constexpr (L::columns) {
-#pragma unroll
-          for (int r = 0; r < size; r += group) {
-            const auto v = *reinterpret_cast<const EntryVector<T, group>*>(S + L::at(first * group + offset<lines>(r), p));
-#pragma unroll
-            for (int e = 0; e < group; ++e) z[r + e][0] = v.v[e];
-          }
-        } else {
-#pragma unroll
-          for (int r = 0; r < size; ++r) {
-            const auto v = *reinterpret_cast<const EntryVector<T, along>*>(S + L::at(first * group + offset<lines>(r), p));
-#pragma unroll
-            for (int e = 0; e < along; ++e) z[r][e] = v.v[e];
-          }
-        }
-      };
-      read(Lines<16>{}, A, t % 16, x), read(Lines<across>{}, B, t / 16, y);
-#pragma unroll
-      for (int e = 0; e < along; ++e)
-#pragma unroll
-        for (int s = 0; s < wide; ++s)
-#pragma unroll
-          for (int r = 0; r < reach; ++r)
-            c[s * reach + r] = minus_product(c[s * reach + r], x[r][e], conj(y[s][e]));
-    }
-  }
 
-  template <int lines>
-  using Lines = std::integral_constant<int, lines>;
-  /// Where the r-th entry of one of so many threads lies from its first.
-  template <int lines>
-  __device__ static constexpr int offset(int r) {
-    return r / group * lines * group + r % group;
-  }
-
- public:
   /// The first entry of this thread; visit calls f(index, entry, rows from there, columns from there) for each.
   __device__ static int first_row() {
     const int t = int(threadIdx.x);
-    return tensor<T> ? t / 32 % down * 16 * rows_of + t % 32 / 4 * (paired ? 2 : 1) : t % 16 * group;
+    return t / 32 % down * 16 * rows_of + t % 32 / 4 * (paired ? 2 : 1);
   }
   __device__ static int first_col() {
     const int t = int(threadIdx.x);
-    return tensor<T> ? t / 32 / down * 8 * cols_of + t % 4 * (paired ? 4 : 2) : t / 16 * group;
+    return t / 32 / down * 8 * cols_of + t % 4 * (paired ? 4 : 2);
   }
-  __device__ T get(int i, int e) const {
-    if constexpr (tensor<T>) return T(c[i].get(e));
-    else return c[i];
-  }
-  __device__ void set(int i, int e, T v) {
-    if constexpr (tensor<T>) c[i].set(e, Work(v));
-    else c[i] = v;
-  }
+  __device__ T get(int i, int e) const { return T(c[i].get(e)); }
+  __device__ void set(int i, int e, T v) { c[i].set(e, Work(v)); }
   template <class F>
   __device__ static void visit(F f) {
-    if constexpr (tensor<T>) {
 #pragma unroll
-      for (int j = 0; j < cols_of; ++j)
+    for (int j = 0; j < cols_of; ++j)
 #pragma unroll
-        for (int e = 0; e < 4; ++e)
+      for (int e = 0; e < 4; ++e)
 #pragma unroll
-          for (int i = 0; i < rows_of; ++i)
-            f(i * cols_of + j, e, 16 * i + e / 2 * (paired ? 1 : 8),
-              paired ? j / 2 * 16 + e % 2 * 2 + j % 2 : 8 * j + e % 2);
-    } else {
-#pragma unroll
-      for (int s = 0; s < wide; ++s)
-#pragma unroll
-        for (int r = 0; r < reach; ++r) f(s * reach + r, 0, offset<16>(r), offset<across>(s));
-    }
+        for (int i = 0; i < rows_of; ++i)
+          f(i * cols_of + j, e, 16 * i + e / 2 * (paired ? 1 : 8),
+            paired ? j / 2 * 16 + e % 2 * 2 + j % 2 : 8 * j + e % 2);
   }
 };
 

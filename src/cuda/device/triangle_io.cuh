@@ -52,7 +52,7 @@ __device__ __forceinline__ void copy_triangle(const Tile<T>& A, T* store) {
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
             const bool inside = 8 * i + walk.row[h] < n && (i > k || walk.col[h] <= walk.row[h]);
-            copy_async<bytes, 64>(to[h] + bytes * Store::tile(i, k), from[h] + 8 * t, inside ? bytes : 0);
+            copy_async<bytes>(to[h] + bytes * Store::tile(i, k), from[h] + 8 * t, inside ? bytes : 0);
           }
       }
 #pragma unroll

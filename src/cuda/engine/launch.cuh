@@ -6,6 +6,7 @@
 #include <cuda/engine/check.hpp>
 #include <cuda/engine/launch_step.hpp>
 
+#include <tuple>
 #include <vector>
 
 namespace trifactor::cuda {
@@ -18,7 +19,8 @@ inline unsigned grid_for(index_t count) { return unsigned(min(count, index_t(1) 
 /// Of one whose kernel does not loop. Beyond 2^31 - 1 blocks of items, more than a memory holds, the launch fails.
 inline unsigned grid_of_all(index_t blocks) { return unsigned(min(blocks, index_t(1) << 31)); }
 
-/// Blocks that keep a device busy, 16 for each multiprocessor of an H200: kernels that loop over their work get no more.
+/// Blocks that keep a device busy, 16 for each multiprocessor of an H200: kernels that loop over their work get no
+/// more.
 inline constexpr index_t enough_blocks = 132 * 16;
 
 /// Strips of columns that blocks share: one block takes all of an item where there are many items.
@@ -66,9 +68,7 @@ inline bool little_cache(int blocks, std::size_t bytes) {
 }
 /// For items that are copied through the L1 cache entry by entry: two blocks fewer than fit leave more of it.
 /// H200, double: 98 in place of 117 us at order 56, 130 in place of 137 at 64.
-inline SharedMemory leave_l1(int blocks, std::size_t bytes) {
-  return {bytes, little_cache(blocks, bytes) ? 72 : -1};
-}
+inline SharedMemory leave_l1(int blocks, std::size_t bytes) { return {bytes, little_cache(blocks, bytes) ? 72 : -1}; }
 
 template <class... P, class... A>
 void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, SharedMemory shared, A... arguments) {
@@ -87,8 +87,8 @@ void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, Sha
   check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "kernel launch");
 }
 
-/// How many blocks a cluster of this kernel may have on the current device; 0: there are no clusters. Asked once by each
-/// thread that launches it.
+/// How many blocks a cluster of this kernel may have on the current device; 0: there are no clusters. Asked once by
+/// each thread that launches it.
 inline int largest_cluster(const void* kernel, unsigned threads, std::size_t bytes) {
   struct Known {
     const void* kernel;
@@ -110,27 +110,20 @@ inline int largest_cluster(const void* kernel, unsigned threads, std::size_t byt
   return k.blocks;
 }
 
-/// A launch that may begin when all blocks of the launch before have called let_next_start(), where the device has that. All
-/// its threads call wait_for_launch_before() before they read or write memory. `cluster`: so many blocks are one, 0 or up to
-/// largest_cluster.
+/// A launch that may begin when all blocks of the launch before have called let_next_start(), where the device has
+/// that. All its threads call wait_for_launch_before() before they read or write memory. `cluster`: so many blocks are
+/// one, 0 or up to largest_cluster.
 template <class... P, class... A>
 void launch_early(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std::size_t bytes, unsigned cluster,
                   A... arguments) {
-  cudaLaunchAttribute attributes[2]{};
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = bytes;
-  config.stream = static_cast<cudaStream_t>(stream), config.attrs = attributes;
-  if (granted(reinterpret_cast<const void*>(kernel)).overlaps) {
-    cudaLaunchAttribute& early = attributes[config.numAttrs++];
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-  }
-  if (cluster > 0) {
-    cudaLaunchAttribute& together = attributes[config.numAttrs++];
-    together.id = cudaLaunchAttributeClusterDimension;
-    together.val.clusterDim.x = cluster, together.val.clusterDim.y = together.val.clusterDim.z = 1;
-  }
-  check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "kernel launch");
+  const auto k = reinterpret_cast<const void*>(kernel);
+  std::tuple<P...> values(arguments...);
+  std::apply(
+      [&](auto&... v) {
+        LaunchStep step{k, {grid.x, grid.y}, threads, bytes, granted(k).overlaps, {&v...}, cluster};
+        enqueue(stream, step);
+      },
+      values);
 }
 
 /// What the next launch reads without waiting must be in memory before.

@@ -8,10 +8,18 @@ void enqueue(void* stream, LaunchStep& step) {
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(step.grid[0], step.grid[1]), config.blockDim = dim3(step.threads);
   config.dynamicSmemBytes = step.bytes, config.stream = static_cast<cudaStream_t>(stream);
-  cudaLaunchAttribute overlap{};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &overlap, config.numAttrs = step.overlaps ? 1 : 0;
+  cudaLaunchAttribute attributes[2]{};
+  config.attrs = attributes;
+  if (step.overlaps) {
+    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (step.cluster > 0) {
+    cudaLaunchAttribute& together = attributes[config.numAttrs++];
+    together.id = cudaLaunchAttributeClusterDimension;
+    together.val.clusterDim.x = step.cluster, together.val.clusterDim.y = together.val.clusterDim.z = 1;
+  }
   check(cudaLaunchKernelExC(&config, step.kernel, step.arguments), "kernel launch");
 }
 

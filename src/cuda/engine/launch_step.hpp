@@ -14,7 +14,8 @@ struct LaunchStep {
   unsigned threads;
   std::size_t bytes;
   bool overlaps;
-  void* arguments[6];  // where they lie, until the step is enqueued
+  void* arguments[6];    // where they lie, until the step is enqueued
+  unsigned cluster = 0;  // so many blocks are one cluster; 0: there are none
 };
 void enqueue(void* stream, LaunchStep&);
 /// Enqueues it on a stream that is being captured, and returns its node.

@@ -15,10 +15,10 @@ __device__ void publish(const Grid<T, column_major>& g, const T* P, const T* inv
 #pragma unroll 1
   for (int t = lane * width; t < g.part_size(b); t += 256, to += 256) {
     const T* from = g.part_place(P, inverses, b, t);
-    const int step = 32 * width / 16 * (t < 256 ? InverseShape<T>::slow : GridShape<T>::ld);
     Vector v[each];
 #pragma unroll
-    for (int q = 0; q < each; ++q) v[q] = *reinterpret_cast<const Vector*>(from + q * step);
+    for (int q = 0; q < each; ++q)
+      v[q] = *reinterpret_cast<const Vector*>(from + q * (32 * width / 16 * GridShape<T>::ld));
 #pragma unroll
     for (int q = 0; q < each; ++q) *reinterpret_cast<Vector*>(to + 32 * q * width) = v[q];
   }
@@ -59,7 +59,7 @@ __device__ void store_columns(const Grid<T, column_major>& g, const T* P, int k,
 
 /// Whether the chain holds blocks by rows, as Block16.
 template <class T>
-inline constexpr bool in_block_rows = tensor<T> && !is_complex<T>;
+inline constexpr bool in_block_rows = !is_complex<T>;
 
 /// Block (i, j) of P less the products of block columns [first, last) of W and, for b > 0, of block column b-1 of P. By
 /// one warp.
@@ -113,8 +113,8 @@ struct ChainUpdate {
   }
 };
 
-/// 16 rows of tile X = (k+1, k), by one warp: X := X L^-H as a RowStrip does, but in registers. What is solved goes to X
-/// in shared memory and to global memory, at rows from `row` and columns from `col` on.
+/// 16 rows of tile X = (k+1, k), by one warp: X := X L^-H as a RowStrip does, but in registers. What is solved goes to
+/// X in shared memory and to global memory, at rows from `row` and columns from `col` on.
 template <class T, bool column_major>
 __device__ __forceinline__ void solve_rows(const Grid<T, column_major>& g, T* X, const T* L, const T* inverses, int row,
                                            int col) {

@@ -85,8 +85,8 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
     if (rank < members) {
       const int b = large.order ? large.order[begin + k + rank] : k + rank, set = (k + rank) % large.sets;
       if (A.ragged()) {
-        const RaggedItem<T> item(A, b);
-        items[rank] = {item.data, item.ld, b, item.n, item.possible};
+        const StoredItem<T> item(A, b);
+        items[rank] = {item.tile(A).data, item.ld, b, item.n, item.possible};
       } else {
         const Tile<T> item = A.item(b);
         items[rank] = {item.data, column_major ? item.col_stride : item.row_stride, b, int(item.rows), true};

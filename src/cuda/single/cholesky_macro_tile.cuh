@@ -76,7 +76,7 @@ __device__ __forceinline__ void take_macro_tile(const Grid<T, column_major>& g, 
   static_assert(2 * edge * ld + 2 * tile <= Shape::shared_size);
   const int rank = int(threadIdx.x), warp = rank / 32, I = piece.row, J = piece.col, i = 2 * I, j = 2 * J;
   T* X = shared;  // (2 edge, 2 edge)
-  if constexpr (has_tma<T> && tensor<T>) {
+  if constexpr (has_tma<T> && copies_boxes) {
     // The map of a matrix that lies by columns ends with the last 16 rows that are complete.
     if (g.uses_tma && (!column_major || g.n % 16 == 0 || (i + 2) * edge <= g.n))
       update_macro_tile(g, piece, shared, ring);

@@ -42,9 +42,8 @@ __device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int si
     const unsigned to = fetch.own_place(buffer(fetched));
     const index_t offset = fetched * Fetch::chunk_step(fetch.g);
     use(buffer(c), [&](int step) {
-      if constexpr (tensor<T>)
 #pragma unroll
-        for (int q = step * pieces / steps; q < (step + 1) * pieces / steps; ++q) fetch.piece(in_pieces, q, to, offset);
+      for (int q = step * pieces / steps; q < (step + 1) * pieces / steps; ++q) fetch.piece(in_pieces, q, to, offset);
     });
     if (there)
       copy_commit(), ++fetched;
@@ -118,7 +117,7 @@ __device__ __forceinline__ void take_tile(const Grid<T, column_major>& g, int i,
     if (last > 0) subtract_last<T, column_major, edge>(g, sum, i * edge, j * edge, tiles - 1, shared);
   if (j >= i - 1) {
     const auto letter = i == j ? G::diagonal : G::last;
-    if constexpr (tensor<T> && decltype(sum)::paired)
+    if constexpr (decltype(sum)::paired)
       sum.for_each_pair([&](int r, int c, T v, T below) { g.send(letter, i, r, c, v, below); });
     else
       sum.for_each([&](int r, int c, T v) { g.send(letter, i, r, c, v); });

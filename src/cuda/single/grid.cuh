@@ -48,21 +48,18 @@ struct GridShape {
   static constexpr int pad = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 4 : 2;
   template <bool column_major>
   static constexpr int stage_pad = column_major ? pad : 4;
-  static constexpr int ld = edge + pad, macro_tile_ld = 2 * edge + pad, inverse_ld = 20;
-  static constexpr int tile_size = edge * ld, inverses_size = blocks * 16 * inverse_ld;
+  static constexpr int ld = edge + pad, macro_tile_ld = 2 * edge + pad;
+  static constexpr int tile_size = edge * ld, inverses_size = 16 * ld;
   static constexpr int shared_size = 2 * 2 * edge * (depth + 4) * 3;  // three stages of take_macro_tile
   static constexpr std::size_t bytes = (shared_size + inverses_size) * sizeof(T);
 };
 
-/// How the inverses of the 16 x 16 diagonal blocks of a tile lie in shared memory: for tensor cores by rows, side by
-/// side, so that a block and its inverse are written alike; else each by columns.
+/// How the inverses of the 16 x 16 diagonal blocks of a tile lie in shared memory: by rows, side by side, so that a
+/// block and its inverse are written alike.
 template <class T>
 struct InverseShape {
-  using Shape = GridShape<T>;
-  static constexpr int down = tensor<T> ? Shape::ld : 1, right = tensor<T> ? 1 : Shape::inverse_ld;
-  static constexpr int slow = tensor<T> ? Shape::ld : Shape::inverse_ld;  // from one row, or column, to the next
-  static constexpr int next = tensor<T> ? 16 : 16 * Shape::inverse_ld;    // from one inverse to the next
-  static_assert(16 * Shape::ld <= Shape::inverses_size);
+  static constexpr int down = GridShape<T>::ld, right = 1;
+  static constexpr int next = 16;  // from one inverse to the next
   __device__ static LeftOperand<Wide<T>> operand(const T* inverses, int b) {
     return {inverses + b * next, down, right};
   }
@@ -180,7 +177,7 @@ struct Grid {
   __device__ static S* part_place(S* L, S* inverses, int b, int t) {
     using Inverse = InverseShape<T>;
     const int block = t / 256, line = t % 256 / 16, e = t % 16;
-    return block == 0 ? inverses + b * Inverse::next + line * Inverse::slow + e
+    return block == 0 ? inverses + b * Inverse::next + line * Inverse::down + e
                       : L + (16 * b + line) * ld + 16 * (b + block) + e;
   }
   __device__ void fetch_part(T* L, T* inverses, int k, int b) const {
@@ -240,12 +237,12 @@ struct BlockFetch {
   int pitch;
   RowOf row_of;
   PlaceOf place_of;
-  bool simple;  // aligned, inside the matrix, and between tensor-core products, which leave room for other instructions
+  bool simple;  // aligned and inside the matrix
   const T* from[count];
 
   __device__ BlockFetch(std::integer_sequence<int, count, rows>, const Grid<T, column_major>& grid, int pitch_,
                         RowOf from_row, PlaceOf places)
-      : g(grid), pitch(pitch_), row_of(from_row), place_of(places), simple(tensor<T> && grid.aligned) {
+      : g(grid), pitch(pitch_), row_of(from_row), place_of(places), simple(grid.aligned) {
     const int f = int(threadIdx.x) % line * width, s = int(threadIdx.x) / line;
 #pragma unroll
     for (int t = 0; t < count; ++t) {
@@ -279,7 +276,7 @@ __device__ void store_fragment(const Grid<T, column_major>& g, const Fragment<S,
   const int r0 = row + F::lane_col();
   const index_t rs = column_major ? 1 : g.stride, cs = column_major ? g.stride : 1;
   T* p = g.at(r0, col + F::lane_row());
-  if constexpr (tensor<T> && column_major && sizeof(T) == 8)  // two rows are 16 bytes
+  if constexpr (column_major && sizeof(T) == 8)  // two rows are 16 bytes
     if (g.aligned && row + 8 * N <= g.n) {
 #pragma unroll
       for (int h = 0; h < 4; h += 2, p += 8 * cs)

@@ -1,5 +1,5 @@
-// What a panel of up to 32 columns does to the columns beside it: interchanges, a solve with its triangle and, where these
-// columns are few, the product of what is below in the same launch.
+// What a panel of up to 32 columns does to the columns beside it: interchanges, a solve with its triangle and, where
+// these columns are few, the product of what is below in the same launch.
 #pragma once
 
 #include <cuda/device/fragments.cuh>
@@ -11,8 +11,8 @@
 
 namespace trifactor::cuda {
 
-/// The interchanges of up to 32 rows as moves, in shared memory: by two warps, `forward` or not, a row to a lane. `partner` is
-/// that of row `lane`; beyond the last step a lane's own number.
+/// The interchanges of up to 32 rows as moves, in shared memory: by two warps, `forward` or not, a row to a lane.
+/// `partner` is that of row `lane`; beyond the last step a lane's own number.
 __device__ inline void find_moves(RowMoves<32>& moves, bool forward, int partner) {
   const int lane = int(threadIdx.x) % 32;
   int row = lane;
@@ -24,8 +24,8 @@ __device__ inline void find_moves(RowMoves<32>& moves, bool forward, int partner
   (forward ? moves.to : moves.from)[lane] = row;
 }
 
-/// What a block has of a panel to solve for up to 32 columns: four warps, eight columns to each. Lanes 4 c .. 4 c + 3 have
-/// column c; lane q of them has rows 4 q .. 4 q + 3 and 16 more than these.
+/// What a block has of a panel to solve for up to 32 columns: four warps, eight columns to each. Lanes 4 c .. 4 c + 3
+/// have column c; lane q of them has rows 4 q .. 4 q + 3 and 16 more than these.
 template <class T>
 struct BesidePanel {
   static constexpr int width = int(lu_rows_limit), warps = 4, threads = 32 * warps, columns = 32, pitch = columns + 4;
@@ -77,7 +77,7 @@ struct BesidePanel {
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           T l[4];
-          read_vectors<4>(&triangle[k0 + k][16 * half + 4 * q], l);   // zero on the diagonal and above
+          read_vectors<4>(&triangle[k0 + k][16 * half + 4 * q], l);  // zero on the diagonal and above
           if (q > owner)
 #pragma unroll
             for (int i = 0; i < 4; ++i) x[4 * half + i] = minus_product(x[4 * half + i], l[i], y[k]);
@@ -126,9 +126,9 @@ void launch_lu_rows_of_one(void* stream, Items<const T> L, Pivots<const int> piv
          pivots.data, int(pivots.first), A.item(0), info);
 }
 
-/// The same, and A's other rows -= those of L, below the triangle, times its first rows. A block has strips of 64 rows of up
-/// to 32 columns, and solves for itself. Rows that move are left to the last block that has read them: `arrived` counts the
-/// blocks of a group of columns, is zero, and so again afterwards. Offsets within 32 columns are ints.
+/// The same, and A's other rows -= those of L, below the triangle, times its first rows. A block has strips of 64 rows
+/// of up to 32 columns, and solves for itself. Rows that move are left to the last block that has read them: `arrived`
+/// counts the blocks of a group of columns, is zero, and so again afterwards. Offsets within 32 columns are ints.
 template <class T>
 class UpdateBeside {
  public:
@@ -142,10 +142,16 @@ class UpdateBeside {
   };
 
   __device__ UpdateBeside(Memory& memory, const Tile<const T>& panel, const Tile<T>& A)
-      : s(memory), L(panel.data), ldl(int(panel.col_stride)),
-        a(A.data + index_t(blockIdx.y) * Beside::columns * A.col_stride), ld(int(A.col_stride)), m(int(A.rows)),
-        steps(int(panel.cols)), columns(min(Beside::columns, int(A.cols) - int(blockIdx.y) * Beside::columns)),
-        lane(int(threadIdx.x) % 32), warp(int(threadIdx.x) / 32) {}
+      : s(memory),
+        L(panel.data),
+        ldl(int(panel.col_stride)),
+        a(A.data + index_t(blockIdx.y) * Beside::columns * A.col_stride),
+        ld(int(A.col_stride)),
+        m(int(A.rows)),
+        steps(int(panel.cols)),
+        columns(min(Beside::columns, int(A.cols) - int(blockIdx.y) * Beside::columns)),
+        lane(int(threadIdx.x) % 32),
+        warp(int(threadIdx.x) / 32) {}
 
   __device__ void run(const int* pivots, int first, int* arrived) {
     int row0 = steps + int(blockIdx.x) * strip;
@@ -191,8 +197,8 @@ class UpdateBeside {
   __device__ static int strip_row() { return int(threadIdx.x) % strip; }
   __device__ static int k0() { return int(threadIdx.x) / strip; }
 
-  /// Where row r of a strip goes: -1 if this strip does not have it. The strip of rows that move has the first rows of A, which
-  /// go to others below.
+  /// Where row r of a strip goes: -1 if this strip does not have it. The strip of rows that move has the first rows of
+  /// A, which go to others below.
   __device__ int target(int row0, bool moving, int r) const {
     if (!moving) return row0 + r < m ? row0 + r : -1;
     const int to = r < steps ? s.beside.moves.to[r] : -1;
@@ -209,21 +215,22 @@ class UpdateBeside {
     for (int n = 0; n < Beside::columns / 8; ++n)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        c.set(n, e, load_l2(a + min(row + Part::down(e), last) +
-                            min(Part::lane_col() + Part::right(e) + 8 * n, columns - 1) * ld));
+        c.set(n, e,
+              load_l2(a + min(row + Part::down(e), last) +
+                      min(Part::lane_col() + Part::right(e) + 8 * n, columns - 1) * ld));
   }
   __device__ void store_strip(int row0, bool moving) const {
     const int base = row0 + 16 * warp, to = lane < steps ? s.beside.moves.to[lane] - base : -1;
     const unsigned leave = moving ? 0u : __reduce_or_sync(~0u, to >= 0 && to < 16 ? 1u << to : 0u);  // to that strip
-    for_constants<tensor<T> ? 2 : 4>([&](auto part) TF_INLINE_LAMBDA {   // rows of a lane
-      constexpr int e0 = tensor<T> ? 2 * part.value : part.value;
+    for_constants<2>([&](auto part) TF_INLINE_LAMBDA {                                               // rows of a lane
+      constexpr int e0 = 2 * part.value;
       const int r = Part::lane_row() + Part::down(e0), row = target(row0, moving, 16 * warp + r);
       if (row < 0 || leave >> r & 1) return;
       T* const at = a + row + Part::lane_col() * ld;
 #pragma unroll
       for (int n = 0; n < Beside::columns / 8; ++n)
 #pragma unroll
-        for (int e = e0; e < 4 && Part::down(e) == Part::down(e0); ++e)
+        for (int e = e0; e < e0 + 2; ++e)
           if (Part::lane_col() + Part::right(e) + 8 * n < columns) at[(Part::right(e) + 8 * n) * ld] = c.get(n, e);
     });
   }
@@ -248,20 +255,22 @@ __global__ void __launch_bounds__(UpdateBeside<T>::threads)
 }
 
 template <class T>
-void launch_lu_update(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, int* flags, const int* info) {
+void launch_lu_update(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, int* flags,
+                      const int* info) {
   using Update = UpdateBeside<T>;
   constexpr index_t enough = 264;  // blocks: as many as find room soon beside an update in the background
   const index_t strips = max(index_t(1), ceil_div(A.rows - L.cols, Update::strip));
   const index_t groups = ceil_div(A.cols, Update::Beside::columns);
   const index_t each = ceil_div(strips * groups, enough);
   const dim3 grid(unsigned(ceil_div(strips, each)), unsigned(groups));
-  launch_early(stream, lu_update_kernel<T>, grid, Update::threads, sizeof(typename Update::Memory), 0, L.item(0), pivots.data,
-               int(pivots.first), A.item(0), flags, info);
+  launch_early(stream, lu_update_kernel<T>, grid, Update::threads, sizeof(typename Update::Memory), 0, L.item(0),
+               pivots.data, int(pivots.first), A.item(0), flags, info);
 }
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                                  \
-  template void trifactor::cuda::launch_lu_rows_of_one<T>(void*, Items<const T>, Pivots<const int>, Items<T>,             \
-                                                          const int*);                                                    \
-  template void trifactor::cuda::launch_lu_update<T>(void*, Items<const T>, Pivots<const int>, Items<T>, int*, const int*);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                       \
+  template void trifactor::cuda::launch_lu_rows_of_one<T>(void*, Items<const T>, Pivots<const int>, Items<T>,  \
+                                                          const int*);                                         \
+  template void trifactor::cuda::launch_lu_update<T>(void*, Items<const T>, Pivots<const int>, Items<T>, int*, \
+                                                     const int*);

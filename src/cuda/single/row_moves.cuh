@@ -1,7 +1,7 @@
 // Many row interchanges at once: which rows they move, and moving them.
 #pragma once
 
-#include <core/batch.hpp>
+#include <cuda/device/row_exchange.cuh>
 
 namespace trifactor::cuda {
 
@@ -20,8 +20,9 @@ __device__ T load_l2(const T* p) {
   }
 }
 
-/// The interchanges of rows 0, 1, ... with others, up to max_steps of them, as moves: row from[k] goes to row k, and row k
-/// goes to row to[k], unless that is negative, or less than the number of interchanges: then it is another one's from.
+/// The interchanges of rows 0, 1, ... with others, up to max_steps of them, as moves: row from[k] goes to row k, and
+/// row k goes to row to[k], unless that is negative, or less than the number of interchanges: then it is another one's
+/// from.
 template <int max_steps>
 struct RowMoves {
   static_assert(max_steps <= 256);
@@ -32,19 +33,14 @@ struct RowMoves {
     for (int t = int(threadIdx.x); t < 2 * steps; t += int(blockDim.x)) {
       const bool forward = t >= steps;
       const int k = forward ? t - steps : t;
-      int row = k;
-#pragma unroll 8
-      for (int s = 0; s < steps; ++s) {
-        const int x = forward ? s : steps - 1 - s, y = partner[x];
-        row = row == x ? y : row == y ? x : row;
-      }
-      (forward ? to : from)[k] = row;
+      (forward ? to : from)[k] = row_before(k, partner, 0, steps, forward);
     }
     __syncthreads();  // the lists are complete
   }
 
-  /// Moves rows of the columns of A. A warp reads all of a column before it writes: columns go to `warps` warps, of which
-  /// the caller's is number `warp`. Where `take` is given, rows that would go to row k go to take(entry, k, column).
+  /// Moves rows of the columns of A. A warp reads all of a column before it writes: columns go to `warps` warps, of
+  /// which the caller's is number `warp`. Where `take` is given, rows that would go to row k go to take(entry, k,
+  /// column).
   template <class T, class Take = std::nullptr_t>
   __device__ void apply(T* A, index_t ld, int steps, int warp, int warps, int columns, Take take = nullptr) const {
     constexpr int slots = 8;

@@ -145,10 +145,9 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
     if (p + width < 16) update_after_panel(a, d, p, scratch);
   }
   if (worst > order_of(largest) - order_of(smallest)) return -1;  // for all lanes alike
-  T* to = own ? D + row : inverse + row * InverseShape<T>::right;
-  const int step = tensor<T> || own ? Shape::ld : InverseShape<T>::down;
+  T* to = (own ? D : inverse) + row;
 #pragma unroll
-  for (int c = 0; c < 16; ++c) to[c * step] = conj_if(!own, a[c]);
+  for (int c = 0; c < 16; ++c) to[c * Shape::ld] = conj_if(!own, a[c]);
   return 0;
 }
 
@@ -176,10 +175,9 @@ __device__ __noinline__ int factor_block_safely(T* D, T* inverse, FactorScratch<
 #pragma unroll
     for (int q = c + 1; q < 16; ++q) a[q] = minus_product(a[q], a[c], conj(column[q] * y));
   }
-  T* to = own ? D + row : inverse + row * InverseShape<T>::right;
-  const int step = tensor<T> || own ? Shape::ld : InverseShape<T>::down;
+  T* to = (own ? D : inverse) + row;
 #pragma unroll
-  for (int c = 0; c < 16; ++c) to[c * step] = conj_if(!own, a[c]);
+  for (int c = 0; c < 16; ++c) to[c * Shape::ld] = conj_if(!own, a[c]);
   return failed;
 }
 
@@ -245,12 +243,10 @@ struct Block16 {
     for (int h = 0; h < halves; ++h)
 #pragma unroll
       for (int s = 0; s < 2; ++s) b[h][s] = W(at[s][8 * h * right]);
-#if TRIFACTOR_TENSOR
 #pragma unroll
     for (int h = 0; h < halves; ++h)
 #pragma unroll
       for (int s = 0; s < 2; ++s) mma(c.re, a.half[h].a.v[s][0], a.half[h].a.v[s][1], b[h][s]);
-#endif
   }
   /// this -= a B^H, B a block in shared memory.
   __device__ void subtract(const Left& a, const T* B) {
@@ -270,7 +266,6 @@ struct Block16 {
 /// The block at C -= z z^H. The right operand is z as it is, so that columns of C lie in their own order.
 template <class T>
 __device__ void update_with_own(T* C, const Block16<T>& z) {
-#if TRIFACTOR_TENSOR
   constexpr int ld = GridShape<T>::ld;
   const int lane = int(threadIdx.x) % 32;
   T* at = C + lane % 4 * 2 * ld + lane / 4;
@@ -290,14 +285,13 @@ __device__ void update_with_own(T* C, const Block16<T>& z) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) at[(8 * n + e % 2) * ld + e / 2 * 8] = T(before[n][e] - (sum[e] + other[e]));
   }
-#endif
 }
 
 /// A block of 16 x 16 of a tile in the hands of one warp, from which products are subtracted.
 template <class T>
 struct UpdatedBlock {
   static constexpr int ld = GridShape<T>::ld;
-  static constexpr bool in_rows = tensor<T> && !is_complex<T>;
+  static constexpr bool in_rows = !is_complex<T>;
   T* C;
   std::conditional_t<in_rows, Block16<T>, Fragment<T, 2>> c;
   __device__ explicit UpdatedBlock(T* C_) : C(C_) {

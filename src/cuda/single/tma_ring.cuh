@@ -14,7 +14,9 @@ namespace trifactor::cuda {
 template <class T>
 inline constexpr bool has_tma = std::is_same_v<T, double>;
 
-#if TRIFACTOR_TENSOR
+/// Whether this is compiled for a device that has a copy engine.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+inline constexpr bool copies_boxes = true;
 /// Arrives, and announces so many bytes by the copy engine.
 __device__ inline void barrier_expect(unsigned barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
@@ -46,6 +48,7 @@ __device__ inline void mma16(double (&c)[4], const double (&a)[8], const double 
         "d"(b[1]), "d"(b[2]), "d"(b[3]));
 }
 #else
+inline constexpr bool copies_boxes = false;
 __device__ inline void barrier_expect(unsigned, int) {}
 __device__ inline void fence_copy_engine() {}
 __device__ inline void copy_box(unsigned, const CUtensorMap*, int, int, unsigned) {}

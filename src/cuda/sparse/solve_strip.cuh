@@ -311,26 +311,6 @@ class StripSolve : StripShape<T, F> {
     return front[(at + (down ? k : r)) * shape.ld + at + (down ? r : k)];
   }
 
-  /// f -= D X, V X or their adjoints without tensor cores: X = s.own.
-  template <bool forward, bool inverse>
-  __device__ void subtract_block(Part& f) const {
-    f.change([&](int r, int c, T& e) {
-      for (int k = forward ? 0 : row0() + r; k < (forward ? row0() + r + 1 : edge); ++k) {
-        T a = diagonal_entry<forward, inverse>(row0() + r, k);
-        if (inverse && k == row0() + r && real(a) != 0) a = T(Real<T>(1) / real(a));
-        const T x = s.own[k * side_ld + col0() + c];
-        e = minus_product(e, conj_if(!forward, a), conj_if(forward, x));
-      }
-    });
-  }
-  template <bool forward, bool inverse>
-  __device__ void subtract_diagonal(Part& f, const DiagonalBlock& block) const {
-    if constexpr (tensor<T>)
-      block.template subtract<forward>(f, s.own);
-    else
-      subtract_block<forward, inverse>(f);
-  }
-
   /// s.own := V Y or V^H Y, Y in s.own on entry and, as a fragment, in f; s.own holds conjugates if forward.
   template <bool forward>
   __device__ void solve_diagonal(Part& f, const DiagonalBlock& inverse) const {
@@ -341,17 +321,17 @@ class StripSolve : StripShape<T, F> {
     };
     Part x;
     x.clear();
-    subtract_diagonal<forward, true>(x, inverse);
+    inverse.template subtract<forward>(x, s.own);
     x.negate();
     store(x);
     if (!refines) return;
     DiagonalBlock triangle;
     triangle.template load<forward, false>(*this);
-    subtract_diagonal<forward, false>(f, triangle);  // the residual
+    triangle.template subtract<forward>(f, s.own);  // the residual
     store(f);
     Part step;
     step.clear();
-    subtract_diagonal<forward, true>(step, inverse);
+    inverse.template subtract<forward>(step, s.own);
     step.negate();
     add(x, step);
     store(x);

@@ -111,6 +111,38 @@ struct SubtreeSolve {
     return from_lane<32>(e, r % 32);
   }
 
+  /// z := side(row, c) in the front's own columns, and the reciprocals of their pivots.
+  template <class Side>
+  __device__ __forceinline__ static void load_own(const T* L, int ld, int w, T (&z)[slots][together],
+                                                  Real<T> (&reciprocal)[slots], Side side) {
+#pragma unroll
+    for (int i = 0; i < slots; ++i) {
+      const int r = 32 * i + lane();
+      reciprocal[i] = r < w ? Real<T>(1) / real(L[r * ld + r]) : Real<T>(0);
+#pragma unroll
+      for (int c = 0; c < together; ++c) z[i][c] = r < w ? side(r, c) : T(0);
+    }
+  }
+  /// Row k of z is solved, and its products are subtracted from the rows that are left.
+  template <bool forward>
+  __device__ __forceinline__ static void eliminate(const T* L, int ld, int w, int k, T (&z)[slots][together],
+                                                   const Real<T> (&reciprocal)[slots]) {
+#pragma unroll
+    for (int i = 0; i < slots; ++i)
+      if (k == 32 * i + lane())
+#pragma unroll
+        for (int c = 0; c < together; ++c) z[i][c] = z[i][c] * reciprocal[i];
+    T y[together];
+#pragma unroll
+    for (int c = 0; c < together; ++c) y[c] = entry(z, k, c);
+    for_own(w, [&](int i, int r) TF_INLINE_LAMBDA {
+      if (forward ? r <= k : r >= k) return;
+      const T l = forward ? L[k * ld + r] : core::conj(L[r * ld + k]);
+#pragma unroll
+      for (int c = 0; c < together; ++c) z[i][c] = minus_product(z[i][c], l, y[c]);
+    });
+  }
+
   __device__ void forward_front(const SolveFront& f, int column) const {
     const int w = f.columns, ld = f.rows | 1;
     const T* L = tiles + f.at;
@@ -121,29 +153,8 @@ struct SubtreeSolve {
     __syncwarp();  // the right-hand sides are there
     T z[slots][together];
     Real<T> reciprocal[slots];
-#pragma unroll
-    for (int i = 0; i < slots; ++i) {
-      const int r = 32 * i + lane();
-      reciprocal[i] = r < w ? Real<T>(1) / real(L[r * ld + r]) : Real<T>(0);
-#pragma unroll
-      for (int c = 0; c < together; ++c) z[i][c] = r < w ? y[r * together + c] : T(0);
-    }
-    for (int k = 0; k < w; ++k) {
-#pragma unroll
-      for (int i = 0; i < slots; ++i)
-        if (k == 32 * i + lane())
-#pragma unroll
-          for (int c = 0; c < together; ++c) z[i][c] = z[i][c] * reciprocal[i];
-      T y[together];
-#pragma unroll
-      for (int c = 0; c < together; ++c) y[c] = entry(z, k, c);
-      for_own(w, [&](int i, int r) TF_INLINE_LAMBDA {
-        if (r <= k) return;
-        const T l = L[k * ld + r];
-#pragma unroll
-        for (int c = 0; c < together; ++c) z[i][c] = minus_product(z[i][c], l, y[c]);
-      });
-    }
+    load_own(L, ld, w, z, reciprocal, [&](int r, int c) TF_INLINE_LAMBDA { return y[r * together + c]; });
+    for (int k = 0; k < w; ++k) eliminate<true>(L, ld, w, k, z, reciprocal);
     for_own(w, [&](int i, int r) TF_INLINE_LAMBDA {
 #pragma unroll
       for (int c = 0; c < together; ++c) {
@@ -207,32 +218,12 @@ struct SubtreeSolve {
     }
     T z[slots][together];
     Real<T> reciprocal[slots];
-#pragma unroll
-    for (int i = 0; i < slots; ++i) {
-      const int r = 32 * i + lane();
-      reciprocal[i] = r < w ? Real<T>(1) / real(L[r * ld + r]) : Real<T>(0);
-#pragma unroll
-      for (int c = 0; c < together; ++c)
-        z[i][c] = r < w && c < count ? v.backward_side(f.first + r, f.line + r, column + c) : T(0);
-    }
+    load_own(L, ld, w, z, reciprocal, [&](int r, int c) TF_INLINE_LAMBDA {
+      return c < count ? v.backward_side(f.first + r, f.line + r, column + c) : T(0);
+    });
     __syncwarp();  // x is there
     subtract_below(z, L, ld, w, f.rows, x);
-    for (int k = w - 1; k >= 0; --k) {
-#pragma unroll
-      for (int i = 0; i < slots; ++i)
-        if (k == 32 * i + lane())
-#pragma unroll
-          for (int c = 0; c < together; ++c) z[i][c] = z[i][c] * reciprocal[i];
-      T y[together];
-#pragma unroll
-      for (int c = 0; c < together; ++c) y[c] = entry(z, k, c);
-      for_own(w, [&](int i, int r) TF_INLINE_LAMBDA {
-        if (r >= k) return;
-        const T l = core::conj(L[r * ld + k]);
-#pragma unroll
-        for (int c = 0; c < together; ++c) z[i][c] = minus_product(z[i][c], l, y[c]);
-      });
-    }
+    for (int k = w - 1; k >= 0; --k) eliminate<false>(L, ld, w, k, z, reciprocal);
     for_own(w, [&](int i, int r) TF_INLINE_LAMBDA {
 #pragma unroll
       for (int c = 0; c < together; ++c)
