@@ -52,8 +52,8 @@ inline int team_for(int threads, double work) {
 /// threads sleep when they are left out, so that a team between one and all costs nothing. BLAS on OpenMP gets all: see
 /// team_for.
 inline int blas_team(int threads, index_t count, double flops, double worth_a_team) {
-  // 16 cores of a Xeon, 8 and 16 threads: LU of order 500 (8e7 flops) 2.6 and 3.8 ms, two triangles of order 500 with
-  // 64 right-hand sides (2e7 each) 0.43 and 0.49.
+  // 16 cores of a Xeon, 8 and 16 threads: two triangles of order 500 with 64 right-hand sides, 2e7 flops each, 0.43 and
+  // 0.49 ms.
   constexpr int few = 8;
   constexpr double worth_all = 3e8;
   if (count > 1) return threads;
