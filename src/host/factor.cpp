@@ -18,8 +18,8 @@ namespace {
 
 constexpr index_t tile_order = 16;  // up to here a LAPACK call costs more than the arithmetic in it
 
-// From so much work on, one matrix is faster with threads inside LAPACK: 16 cores of a Xeon, OpenBLAS 0.3.26. Cholesky of
-// order 500: 1.3 ms alone, 1.5 with 16 threads; LU of it 4.6 and 3.1, of order 100 0.07 and 0.47.
+// From so much work on, one matrix is faster with threads inside LAPACK: 16 cores of a Xeon, OpenBLAS 0.3.26. Cholesky
+// of order 500: 1.3 ms alone, 1.5 with 16 threads; LU of it 4.6 and 3.1, of order 100 0.07 and 0.47.
 constexpr double worth_a_team_of_potrf = 1e8, worth_a_team_of_getrf = 4e7;
 
 /// For team_for: what a Cholesky factorization of the largest item costs, in flops and entries.
@@ -29,8 +29,8 @@ double factor_work(const Items<T>& A) {
   return m * n * (1 + k / 3);
 }
 
-/// Threads for LU, whose panels keep few of BLAS's own busy. 16 cores of a Xeon, OpenBLAS 0.3.26, ms with 4, 8 and 16 of
-/// them: order 500 2.1, 2.2 and 3.3; order 1000 9.6, 7.2 and 8.7.
+/// Threads for LU, whose panels keep few of BLAS's own busy. 16 cores of a Xeon, OpenBLAS 0.3.26, ms with 4, 8 and 16
+/// of them: order 500 2.1, 2.2 and 3.3; order 1000 9.6, 7.2 and 8.7.
 template <class T>
 int lu_team(int threads, const Items<T>& A) {
   const double flops = 2 * factor_work(A);
@@ -67,12 +67,12 @@ R size_of(Complex<R> a) {
 }
 
 /// Numbers that LAPACK's LU is not to be trusted with: its pivot search may pass over a NaN, which infinities make too;
-/// and OpenBLAS scales by the reciprocal of a pivot, which overflows if that is subnormal. Products of entries make such
-/// pivots too, so that all below the square root of the smallest normal number count.
+/// and OpenBLAS scales by the reciprocal of a pivot, which overflows if that is subnormal. Products of entries make
+/// such pivots too, so that all below the square root of the smallest normal number count.
 template <class T>
 bool needs_care(const Tile<T>& A, index_t j) {
   using R = Real<T>;
-  const T* column = &A(0, j);  // LAPACK takes no other step than 1
+  const T* column = &A(0, j);   // LAPACK takes no other step than 1
   R not_finite = 0, least = 1;  // the first becomes NaN; no branches, so that lanes work side by side
 #pragma omp simd reduction(+ : not_finite) reduction(min : least)
   for (index_t i = 0; i < A.rows; ++i) {

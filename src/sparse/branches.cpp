@@ -107,9 +107,9 @@ std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules
     return plan.factor_start[end] - plan.factor_start[begin];
   };
   std::vector<Branch> branches;
-  index_t alive = 0;         // update matrices of the branches so far that no front has taken yet
-  index_t in_branch = 0;     // what was alive when the last branch began, and the peaks of its subtrees
-  bool open = false;         // the last branch may grow
+  index_t alive = 0;      // update matrices of the branches so far that no front has taken yet
+  index_t in_branch = 0;  // what was alive when the last branch began, and the peaks of its subtrees
+  bool open = false;      // the last branch may grow
   const auto fits = [&](index_t s) {
     return (alive + peak[s] <= limits.updates && factor_entries(first[s], s + 1) <= limits.factor) ||
            (!rules.in_subtree.empty() && rules.in_subtree[s]);

@@ -9,15 +9,15 @@
 
 namespace trifactor::sparse {
 
-/// What branches have to heed besides: how update matrices are stored, and which fronts belong to small subtrees, whose parts
-/// are not separated: solves take them as a whole.
+/// What branches have to heed besides: how update matrices are stored, and which fronts belong to small subtrees, whose
+/// parts are not separated: solves take them as a whole.
 struct BranchRules {
   core::UpdateShape update;
   std::vector<char> in_subtree;  // of each front; empty: none
 };
 
-/// For a branch of several fronts: entries of update matrices that are alive at once, with those of earlier branches, and
-/// of its part of the factor.
+/// For a branch of several fronts: entries of update matrices that are alive at once, with those of earlier branches,
+/// and of its part of the factor.
 struct BranchLimits {
   index_t updates, factor;
 };
@@ -41,10 +41,11 @@ struct BranchCut {
   std::vector<Branch> branches;
   index_t update_entries = 0;
 };
-/// The largest branches with which factor and update matrices take at most so many percent, or entries, more than they must.
+/// The largest branches with which factor and update matrices take at most so many percent, or entries, more than they
+/// must.
 BranchCut cut_in_memory(const Plan&, const BranchRules&, index_t percent, index_t spare);
-/// Branches for a factor that is elsewhere, of which a part lies in what the update matrices leave of `entries`; nothing if
-/// that is too little.
+/// Branches for a factor that is elsewhere, of which a part lies in what the update matrices leave of `entries`;
+/// nothing if that is too little.
 std::optional<BranchCut> cut_for_streaming(const Plan&, const BranchRules&, index_t entries);
 /// Every front is a branch, but for small subtrees: the least memory, and slow.
 BranchCut cut_one_by_one(const Plan&, const BranchRules&);

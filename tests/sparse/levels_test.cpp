@@ -1,5 +1,5 @@
-// Fronts by level, as a GPU takes them: branches, chains of wide fronts, lists, the ring that a factor passes through, and
-// what solves take one after the other.
+// Fronts by level, as a GPU takes them: branches, chains of wide fronts, lists, the ring that a factor passes through,
+// and what solves take one after the other.
 #include <sparse/levels.hpp>
 #include <sparse/plans.hpp>
 #include <sparse/ring.hpp>
@@ -85,8 +85,7 @@ TEST(Branches, CutsTakeLittleMoreThanTheyMust) {
   EXPECT_LT(cut.update_entries, whole);
   EXPECT_LE(100 * (cut.update_entries + plan.factor_entries), 116 * (least + plan.factor_entries));
   index_t front = 0;
-  for (index_t s = 0; s < plan.fronts(); ++s)
-    front = std::max(front, plan.factor_start[s + 1] - plan.factor_start[s]);
+  for (index_t s = 0; s < plan.fronts(); ++s) front = std::max(front, plan.factor_start[s + 1] - plan.factor_start[s]);
   for (const index_t entries : {plan.factor_entries, least + least / 4 + front, least + least / 20 + front}) {
     const auto streamed = sparse::cut_for_streaming(plan, {shape, {}}, entries);
     ASSERT_TRUE(streamed) << entries;
