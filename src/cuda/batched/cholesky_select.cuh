@@ -104,7 +104,7 @@ struct BlockShapes<double> {
   using Streamed =
       BlockColumns<double, BlockShape{.warps = 6, .blocks_per_sm = 2, .wide = 2}>;  // at 512 2.5, wide = 1 2.8
   using All = ShapeList<UpTo<Panels, 112>, UpTo<Panels, 128>, Panels,
-                        Resident192,  // at 192 1.60
+                        Resident192,  // at 192 1.60; at 200, by the next, 2.60
                         Resident256,  // at 256 3.9, 16 warps 4.5
                         Resident384,  // at 384 1.08, Streamed 1.36
                         Streamed>;
