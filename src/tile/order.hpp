@@ -70,21 +70,18 @@ struct MacroTileOrder {
   }
 };
 
-/// A tile, or a quarter of it; quarter is -1 for all of it.
-struct TilePiece {
-  int row, col, quarter;
+struct TileIndex {
+  int row, col;
 };
 
 /// Tiles in the order of their tickets. Column j: first those that lead to the next diagonal tile, (j+2, j), (j+2,
-/// j+1), (j+2, j+2), then what lies below. Where there are blocks to spare, the last two of the former are cut in
-/// quarters. Tickets come in ascending order, and from 1 on.
+/// j+1), (j+2, j+2), then what lies below. Tickets come in ascending order, and from 1 on.
 struct TileOrder {
   int tiles;
-  bool quarters;
   int j = 0, before = 1;  // tickets of the columns before j
 
-  TF_HD TileOrder(int tile_rows, bool in_quarters) : tiles(tile_rows), quarters(in_quarters) {}
-  TF_HD int leading(int column) const { return tiles - column <= 2 ? 0 : quarters ? 9 : 3; }
+  TF_HD explicit TileOrder(int tile_rows) : tiles(tile_rows) {}
+  TF_HD int leading(int column) const { return tiles - column <= 2 ? 0 : 3; }
   TF_HD int below(int column) const { return max(0, tiles - column - 3); }
   TF_HD int tickets(int column) const { return leading(column) + below(column); }
   TF_HD int tickets() const {
@@ -96,11 +93,10 @@ struct TileOrder {
     while (j < tiles && t >= before + tickets(j)) before += tickets(j), ++j;
     return j < tiles;
   }
-  /// The piece of a ticket that was found.
-  TF_HD TilePiece piece(int t) const {
+  /// The tile of a ticket that was found.
+  TF_HD TileIndex tile(int t) const {
     const int place = t - before, lower = place - leading(j);
-    if (quarters && place > 0 && lower < 0) return {j + 2, j + 1 + (place - 1) / 4, (place - 1) % 4};
-    return {lower < 0 ? j + 2 : j + 3 + lower, lower < 0 ? j + place : j, -1};
+    return {lower < 0 ? j + 2 : j + 3 + lower, lower < 0 ? j + place : j};
   }
 };
 

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -76,11 +75,11 @@ TEST(MacroTileOrder, DrawsEveryPieceOnceAndAfterWhatItWaitsFor) {
 /// there; steps and waits are those of the kernel.
 struct Simulated {
   int tiles;
-  std::vector<int> final, sent_last,
-      sent_diagonal;             // of each tile row: tiles from the left; quarters that went to the chain
-  std::vector<bool> factored;    // of each column: all of its diagonal tile
-  int chain = 0;                 // the diagonal tile that the chain is at
-  bool waits_before_publishing;  // for the letters of the next row, which would be wrong
+  std::vector<int> final;                      // of each tile row: tiles from the left
+  std::vector<bool> sent_last, sent_diagonal;  // of each tile row: to the chain
+  std::vector<bool> factored;                  // of each column: all of its diagonal tile
+  int chain = 0;                               // the diagonal tile that the chain is at
+  bool waits_before_publishing;                // for the letters of the next row, which would be wrong
 
   explicit Simulated(int tiles_, bool waits_first = false)
       : tiles(tiles_),
@@ -95,7 +94,7 @@ struct Simulated {
   bool step_chain() {
     if (chain_ended()) return false;
     const int k = chain, next = k + 1;
-    const bool here = k == 0 || next == tiles || (sent_last[next] == 4 && sent_diagonal[next] == 4);
+    const bool here = k == 0 || next == tiles || (sent_last[next] && sent_diagonal[next]);
     if (!here && (waits_before_publishing || factored[k])) return false;
     factored[k] = true;
     if (!here) return true;
@@ -104,13 +103,13 @@ struct Simulated {
     return true;
   }
   int final_in(int row) const { return final[min(row, tiles - 1)]; }
-  void send(int i, int j, int quarters) { (i == j ? sent_diagonal : sent_last)[i] += quarters; }
+  void send(int i, int j) { (i == j ? sent_diagonal : sent_last)[i] = true; }
 
-  /// Whether a tile, or a quarter of it, is done, which happens in one step.
-  bool step_tile(int i, int j, int quarter) {
+  /// Whether a tile is done, which happens in one step.
+  bool step_tile(int i, int j) {
     const int wanted = i == j ? j - 1 : j;
     if (final_in(i) < wanted || final_in(j) < wanted) return false;
-    if (j >= i - 1) return send(i, j, quarter < 0 ? 4 : 1), true;
+    if (j >= i - 1) return send(i, j), true;
     if (!factored[j]) return false;
     ++final[i];
     return true;
@@ -129,7 +128,7 @@ struct Simulated {
       case 2:
         if (final[j + 1] < j + 1) return false;
         ++final[i], ++final[i + 1];
-        if (near) send(i, i - 1, 4);
+        if (near) send(i, i - 1);
         return ++phase;
       default:
         if (!factored[j + 1]) return false;
@@ -178,7 +177,7 @@ bool macro_tiles_end(int tiles, int band, int grid, int workers, bool waits_firs
       [&](int w) -> Work {
         Piece p;
         if (!order[w].find(ticket++, p)) return {};
-        if (!p.is_macro_tile) return [&s, p](bool& done) { return done = s.step_tile(p.row, p.col, -1); };
+        if (!p.is_macro_tile) return [&s, p](bool& done) { return done = s.step_tile(p.row, p.col); };
         return [&s, p, phase = 0](bool& done) mutable {
           const bool did = s.step_macro_tile(p, phase);
           done = phase == 4;
@@ -187,21 +186,21 @@ bool macro_tiles_end(int tiles, int band, int grid, int workers, bool waits_firs
       });
 }
 
-bool tiles_end(int tiles, bool quarters, int workers, bool waits_first = false) {
-  Simulated s(tiles, waits_first);
-  std::vector<TileOrder> order(workers, TileOrder(tiles, quarters));
+bool tiles_end(int tiles, int workers) {
+  Simulated s(tiles);
+  std::vector<TileOrder> order(workers, TileOrder(tiles));
   int ticket = 1;
   return ends(
       workers, [&] { return s.step_chain(); }, [&] { return s.chain_ended(); },
       [&](int w) -> Work {
         const int t = ticket++;
         if (!order[w].find(t)) return {};
-        return [&s, p = order[w].piece(t)](bool& done) { return done = s.step_tile(p.row, p.col, p.quarter); };
+        return [&s, p = order[w].tile(t)](bool& done) { return done = s.step_tile(p.row, p.col); };
       });
 }
 
 /// The items of a list, `together` at a time: blocks draw chains and pieces alike.
-bool list_ends(const std::vector<int>& tiles, bool quarters, int together, int blocks) {
+bool list_ends(const std::vector<int>& tiles, int together, int blocks) {
   std::vector<Simulated> s(tiles.begin(), tiles.end());
   int next = 0;
   return ends(
@@ -211,13 +210,13 @@ bool list_ends(const std::vector<int>& tiles, bool quarters, int together, int b
         for (int k = 0, before = 0; k < int(s.size()); k += together) {
           const int members = min(together, int(s.size()) - k);
           int after = before;
-          for (int m = 0; m < members; ++m) after += TileOrder(tiles[k + m], quarters).tickets();
+          for (int m = 0; m < members; ++m) after += TileOrder(tiles[k + m]).tickets();
           if (t >= after) {
             before = after;
             continue;
           }
           GroupOrder group(members, before);
-          group.find(t, [&](int m, int j) { return TileOrder(tiles[k + m], quarters).tickets(j); });
+          group.find(t, [&](int m, int j) { return TileOrder(tiles[k + m]).tickets(j); });
           Simulated& item = s[k + group.member];
           if (group.column < 0)
             return [&item](bool& done) {
@@ -225,9 +224,9 @@ bool list_ends(const std::vector<int>& tiles, bool quarters, int together, int b
               done = item.chain_ended();
               return did;
             };
-          TileOrder order(item.tiles, quarters);
+          TileOrder order(item.tiles);
           order.j = group.column, order.before = group.before;
-          return [&item, p = order.piece(t)](bool& done) { return done = item.step_tile(p.row, p.col, p.quarter); };
+          return [&item, p = order.tile(t)](bool& done) { return done = item.step_tile(p.row, p.col); };
         }
         return {};
       });
@@ -249,41 +248,35 @@ TEST(MacroTileOrder, ChainThatWaitsBeforeItPublishesHangs) {
   EXPECT_TRUE(macro_tiles_end(94, 1, 132, 71, true));
 }
 
-TEST(TileOrder, DrawsEveryPieceOnce) {
-  for (bool quarters : {false, true})
-    for (int tiles = 1; tiles < 40; ++tiles) {
-      TileOrder order(tiles, quarters);
-      std::map<std::pair<int, int>, std::set<int>> drawn;
-      int ticket = 1;
-      for (; order.find(ticket); ++ticket) {
-        const TilePiece p = order.piece(ticket);
-        ASSERT_TRUE(2 <= p.row && p.row < tiles && 0 <= p.col && p.col <= p.row && -1 <= p.quarter && p.quarter < 4);
-        ASSERT_TRUE(drawn[std::pair(p.row, p.col)].insert(p.quarter).second)
-            << p.row << ' ' << p.col << ' ' << p.quarter;
-      }
-      ASSERT_EQ(ticket, order.tickets());
-      for (int i = 2; i < tiles; ++i)
-        for (int j = 0; j <= i; ++j)
-          ASSERT_EQ(drawn[std::pair(i, j)].size(), quarters && j >= i - 1 ? 4u : 1u) << tiles << ": " << i << ' ' << j;
+TEST(TileOrder, DrawsEveryTileOnce) {
+  for (int tiles = 1; tiles < 40; ++tiles) {
+    TileOrder order(tiles);
+    std::set<std::pair<int, int>> drawn;
+    int ticket = 1;
+    for (; order.find(ticket); ++ticket) {
+      const TileIndex p = order.tile(ticket);
+      ASSERT_TRUE(2 <= p.row && p.row < tiles && 0 <= p.col && p.col <= p.row);
+      ASSERT_TRUE(drawn.insert({p.row, p.col}).second) << p.row << ' ' << p.col;
     }
+    ASSERT_EQ(ticket, order.tickets());
+    for (int i = 2; i < tiles; ++i)
+      for (int j = 0; j <= i; ++j) ASSERT_EQ(drawn.count({i, j}), 1u) << tiles << ": " << i << ' ' << j;
+  }
 }
 
 TEST(TileOrder, EndsHoweverFewBlocksRun) {
-  for (bool quarters : {false, true})
-    for (int tiles : {1, 2, 3, 4, 5, 8, 13, 32, 71})
-      for (int workers : {1, 2, 3, 11, 131})
-        ASSERT_TRUE(tiles_end(tiles, quarters, workers))
-            << "tiles " << tiles << ", quarters " << quarters << ", workers " << workers;
+  for (int tiles : {1, 2, 3, 4, 5, 8, 13, 32, 71})
+    for (int workers : {1, 2, 3, 11, 131})
+      ASSERT_TRUE(tiles_end(tiles, workers)) << "tiles " << tiles << ", workers " << workers;
 }
 
 TEST(GroupOrder, EndsWithOneBlockMoreThanChains) {
-  for (bool quarters : {false, true})
-    for (int together : {1, 2, 3})
-      for (int blocks : {2, 3, 4, 12}) {
-        const bool ended = list_ends({7, 3, 1, 9, 2, 8, 5}, quarters, together, blocks);
-        if (blocks > together) { EXPECT_TRUE(ended) << "together " << together << ", blocks " << blocks; }
-      }
-  EXPECT_FALSE(list_ends({9, 8, 7}, true, 2, 2));
+  for (int together : {1, 2, 3})
+    for (int blocks : {2, 3, 4, 12}) {
+      const bool ended = list_ends({7, 3, 1, 9, 2, 8, 5}, together, blocks);
+      if (blocks > together) { EXPECT_TRUE(ended) << "together " << together << ", blocks " << blocks; }
+    }
+  EXPECT_FALSE(list_ends({9, 8, 7}, 2, 2));
 }
 
 TEST(MacroTileOrder, BandsThatAreManyPiecesBeginWhereOthersAre) {

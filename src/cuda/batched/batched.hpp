@@ -36,14 +36,11 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
                             const CholeskyTuning&, const ListRoom<T>&);
 
 // batched/trsm.cuh
-inline constexpr index_t trsm_kernel_limit = 64;  // order of the triangle, which is held in shared memory
+inline constexpr index_t trsm_kernel_limit = 32;  // order of the triangle, which is held in shared memory
+// With pivots (data may be null), the rows of B are exchanged first: as many rows of B are solved as A has, and the
+// others may be exchanged with them.
 template <class T>
-void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, const int* info);
-// The same for batches. With pivots (data may be null), the rows of B are exchanged first: as many rows of B are solved
-// as A has, and the others may be exchanged with them.
-inline constexpr index_t trsm_batch_limit = 32;
-template <class T>
-void launch_trsm_batch(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
+void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
 // B := U^-1 L^-1 P B, of the same orders
 template <class T>
 void launch_lu_solve(void* stream, Items<const T> LU, Pivots<const int> pivots, Items<T> B, const int* info);

@@ -45,7 +45,6 @@ struct BlockShape {
   int warps;  // one factors diagonal tiles, the others are workers
   int blocks_per_sm = 1;
   int resident_tiles = 0;  // h: h x h tiles of the factor stay in shared memory, enough for 2 h rows of tiles; 0: none
-  int extra_row = 0;       // 1: (h + 1) x h tiles, for one row of tiles more
   int late_rows = 0;       // rows of tiles beyond, which are read from global memory until there is room
   int wide = 1;            // diagonal tiles of a block column; the more, the less is read from global memory
 };
@@ -56,7 +55,7 @@ struct BlockColumns {
   static constexpr bool in_panels = false;
   static constexpr int warps = shape.warps, threads = 32 * warps, nb = 32, tiles = nb / 8;
   static constexpr int blocks = shape.blocks_per_sm;
-  static constexpr int half = shape.resident_tiles, odd = shape.extra_row, wide = shape.wide;
+  static constexpr int half = shape.resident_tiles, wide = shape.wide;
   static constexpr bool resident = half > 0;
   static constexpr int strips = resident ? 2 : 1;  // of 16 rows, that a worker holds at once
   static constexpr int workers = warps - 1;
@@ -64,29 +63,25 @@ struct BlockColumns {
   // that share a quarter with the factoring warp come last, and update only if there is no other way.
   static constexpr bool spares_quarter = resident && sizeof(Real<T>) == 8;
   static constexpr int updaters = spares_quarter ? warps - (warps + 3) / 4 : workers;
-  static constexpr int delayed = odd;  // strips of a worker that wait until the block column before is solved
-  static constexpr int chunk = 16 * workers * (strips + delayed);
+  static constexpr int chunk = 16 * workers * strips;
   static constexpr int late = shape.late_rows, first_late = late ? 2 * nb * half : 1 << 30;
-  static_assert(late == 0 || odd == 0);
-  static constexpr int max_order = resident ? min((2 * half + odd + late) * nb, chunk + nb) : 1 << 30;
+  static constexpr int max_order = resident ? min((2 * half + late) * nb, chunk + nb) : 1 << 30;
   static constexpr int ahead = sizeof(T) * strips * wide <= 8 ? 4 : 2;  // steps of 8 columns that are loaded ahead
   // Steps of 8 columns that are unrolled. With four, doubles of a resident factor spill.
   static constexpr int unrolled = sizeof(T) == (resident ? 8 : 16) ? 2 : 4;
   static constexpr int ring = (sizeof(T) == 4 ? 3 : 2) * wide;  // streamed: tiles of right operands in flight or in use
-  static constexpr int slots = resident ? max((half + odd) * half, (2 * half + late) * late) : ring + wide - 1;
+  static constexpr int slots = resident ? max(half * half, (2 * half + late) * late) : ring + wide - 1;
   static constexpr int pitch = nb + column_pad<T>;
   static constexpr int slot_size = resident ? ResidentTile<T>::size : StreamedTile<T>::size;
   static constexpr int diagonals = resident ? 1 : wide;  // diagonal tiles in shared memory
-  // 1: a copy of the unfactored diagonal tile is in shared memory; 0: there is no room, and it is in A.
-  static constexpr int original = odd ? 0 : 1;
   static constexpr int entries =
-      slots * slot_size + (diagonals + original) * nb * pitch + diagonals * (nb / 8) * PivotBlock<T>::size + nb;
+      slots * slot_size + (diagonals + 1) * nb * pitch + diagonals * (nb / 8) * PivotBlock<T>::size + nb;
   static constexpr std::size_t bytes = entries * sizeof(T) + 16;
   static constexpr std::size_t bytes_of(index_t) { return bytes; }
   /// Where tile (i, k) of the factor is; its slot is free for another when block row i is done.
   __device__ static int slot(int i, int k) {
     if (late > 0 && i >= 2 * half) return ((i - 2 * half) * (2 * half + late) + k) * ResidentTile<T>::size;
-    const int u = i < half ? k : k < half ? i - half : k - half, v = i < half ? i : k < half ? k : i - half - odd;
+    const int u = i < half ? k : k < half ? i - half : k - half, v = i < half ? i : k < half ? k : i - half;
     return (u * half + v) * ResidentTile<T>::size;
   }
 };

@@ -61,7 +61,7 @@ struct BlockShared {
   }
   /// Of the diagonal blocks of the tile, likewise.
   __device__ static T* inverses(int k0) {
-    return original() + Shape::original * Shape::nb * Shape::pitch +
+    return original() + Shape::nb * Shape::pitch +
            k0 / Shape::nb % Shape::diagonals * (Shape::nb / 8 * PivotBlock<T>::size);
   }
   /// Of factor_tile.
@@ -72,12 +72,6 @@ struct BlockShared {
   __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }
 };
 
-/// Where the two workers that have the next diagonal tile tell that it is in A, too, if there is no room for a copy in
-/// shared memory.
-__device__ __forceinline__ unsigned original_barrier() {
-  __shared__ std::uint64_t barrier;
-  return shared_address(&barrier);
-}
 /// Factors the diagonal tile at k0 by one warp, in the safe form if a pivot is not in the fast range.
 template <class T, class Shape>
 __device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
@@ -88,12 +82,7 @@ __device__ __forceinline__ void factor_diagonal(const Tile<T>& A, int k0) {
   int failed = factor_tile<false, pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   if (failed < 0) {
     __syncwarp();  // nobody reads it any more
-    if constexpr (Shape::original) {
-      for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::original()[k * pitch + lane];
-    } else {
-      if (k0 > 0) barrier_wait(original_barrier(), (k0 / nb + 1) % 2);
-      for (int k = 0; k <= lane && lane < order; ++k) L[k * pitch + lane] = A(k0 + lane, k0 + k);
-    }
+    for (int k = 0; k < nb; ++k) L[k * pitch + lane] = Shared::original()[k * pitch + lane];
     __syncwarp();  // it is as it was
     failed = factor_tile_safely<pitch>(L, order, Shared::scratch(), Shared::inverses(k0));
   }
@@ -161,17 +150,7 @@ __device__ __forceinline__ void put_diagonal(const TensorEntries<T> (&c)[Shape::
   for (int i = 0; i < 4 * Shape::tiles; ++i) {
     const int to = (i / 4 * 8 + i % 2 * 4) * Shape::pitch + i / 2 % 2 * 8;
     L[to] = c[i / 4].get(i % 4);
-    if (Shape::original) original[to] = c[i / 4].get(i % 4);
-  }
-}
-/// The same rows to A.
-template <class T, class Shape>
-__device__ __forceinline__ void put_original(const TensorEntries<T> (&c)[Shape::tiles], const Tile<T>& A, int k0,
-                                             int row, const TilePlace& place) {
-#pragma unroll
-  for (int i = 0; i < 4 * Shape::tiles; ++i) {
-    const int r = row + place.g + i / 2 % 2 * 8, k = k0 + place.t + i / 4 * 8 + i % 2 * 4;
-    if (r < int(A.rows) && k <= r) A(r, k) = c[i / 4].get(i % 4);
+    original[to] = c[i / 4].get(i % 4);
   }
 }
 /// c := c L^-H for the diagonal tile L; to A and, if `keeps_copy`, to shared memory at `copy`. Without a branch, which

@@ -104,7 +104,7 @@ __device__ __forceinline__ int factor_side_by_side(const Tile<T>& a, int n, T* s
 
 template <class T, int width, bool by_rows>
 __global__ void __launch_bounds__(LanesShape<T, width, by_rows>::threads, LanesShape<T, width, by_rows>::blocks)
-    cholesky_lanes_kernel(EqualItems<T> A, int* info, index_t first, bool resets) {
+    cholesky_lanes_kernel(Items<T> A, int* info, index_t first, bool resets) {
   using Shape = LanesShape<T, width, by_rows>;
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width);

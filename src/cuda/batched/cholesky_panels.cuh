@@ -7,47 +7,6 @@
 
 namespace trifactor::cuda {
 
-/// The tiles of TileStore without any room between them.
-template <class T>
-struct PackedTileStore {
-  static constexpr int vector = TileStore<T>::vector, pitch = 64;
-  __device__ static constexpr int column(int q, int e) { return TileStore<T>::column(q, e); }
-  __device__ static constexpr int tile(int i, int k) { return pitch * (i * (i + 1) / 2 + k); }
-  __device__ static constexpr int place(int r, int c) {
-    const int high = r / 4, low = r % 4, q = c % 4, half = c / 4;
-    if constexpr (sizeof(T) == 8)
-      return 32 * half + 8 * (low ^ half) + 4 * high + (q ^ (low / 2 * 2));
-    else
-      return TileStore<T>::place(r, c);
-  }
-  static constexpr int size(int n) { return pitch / 2 * ceil_div(n, 8) * (ceil_div(n, 8) + 1); }
-};
-
-/// Where a lane meets a tile of the tensor cores: row right_row() and columns t and t + 4.
-template <class T>
-struct PackedPart {
-  int first, second;
-  __device__ __forceinline__ PackedPart() {
-    const LanePlace place;
-    first = PackedTileStore<T>::place(place.right_row(), place.t),
-    second = PackedTileStore<T>::place(place.right_row(), place.t + 4);
-  }
-  __device__ __forceinline__ RightPart<T> load(const T* tile) const {
-    if constexpr (sizeof(T) == 4) {
-      const auto v = *reinterpret_cast<const EntryVector<T, 2>*>(tile + first);
-      return {{v.v[0], v.v[1]}};
-    } else {
-      return {{tile[first], tile[second]}};
-    }
-  }
-  __device__ __forceinline__ void store(T* tile, T v0, T v1) const {
-    if constexpr (sizeof(T) == 4)
-      *reinterpret_cast<EntryVector<T, 2>*>(tile + first) = {{v0, v1}};
-    else
-      tile[first] = v0, tile[second] = v1;
-  }
-};
-
 /// The shape of factor_panels, for orders up to `max_order_`.
 template <class T, int warps_, int blocks_, int max_order_>
 struct PanelShape {
@@ -59,7 +18,7 @@ struct PanelShape {
   static constexpr int inverse = ceil_div(PivotBlock<T>::size, 32) * 32;
   static constexpr int scratch = inverse + ceil_div(ColumnScratch<T, 8>::size, 32) * 32;
   static constexpr std::size_t bytes_of(index_t n) {
-    return (scratch + PackedTileStore<T>::size(int(min(n, index_t(max_order))))) * sizeof(T);
+    return (scratch + TileStore<T>::size(int(min(n, index_t(max_order))))) * sizeof(T);
   }
   static constexpr std::size_t bytes = bytes_of(max_order);
 };
@@ -68,17 +27,17 @@ struct PanelShape {
 template <int pairs, class T>
 class PanelPairs {
  public:
-  __device__ __forceinline__ PanelPairs(T* store, const PackedPart<T>& part, int p, int used, int first, int step)
-      : part_(part), panel_(PackedTileStore<T>::pitch * p), right_(store + PackedTileStore<T>::tile(p, 0)) {
+  __device__ __forceinline__ PanelPairs(T* store, const TilePart<T>& part, int p, int used, int first, int step)
+      : part_(part), panel_(TileStore<T>::pitch * p), right_(store + TileStore<T>::tile(p, 0)) {
 #pragma unroll
     for (int i = 0; i < 2 * pairs; ++i)
-      row_[i] = store + PackedTileStore<T>::tile(min(p + 2 * (first + i / 2 * step) + i % 2, used - 1), 0);
+      row_[i] = store + TileStore<T>::tile(min(p + 2 * (first + i / 2 * step) + i % 2, used - 1), 0);
 #pragma unroll
     for (int j = 0; j < pairs; ++j) c_[j].start(part.load(row_[2 * j] + panel_), part.load(row_[2 * j + 1] + panel_));
   }
   /// L_ip -= L_ik L_pk^H
   __device__ __forceinline__ void subtract(int k) {
-    const int at = PackedTileStore<T>::pitch * k;
+    const int at = TileStore<T>::pitch * k;
     RightPart<T> x[2 * pairs];
     const TileOperand<T> b(part_.load(right_ + at));
 #pragma unroll
@@ -117,7 +76,7 @@ class PanelPairs {
   }
 
  private:
-  PackedPart<T> part_;
+  TilePart<T> part_;
   int panel_;
   T *row_[2 * pairs], *right_;
   TilePair<T> c_[pairs];
@@ -128,11 +87,10 @@ class PanelPairs {
 template <class T>
 __device__ __forceinline__ int factor_panel_diagonal(T* diagonal, int left, T* scratch, T* V) {
   // Lanes 0 to 7 have a row of it, all others one of the identity, which becomes one of the inverse.
-  using Store = PackedTileStore<T>;
   T a[1][8];
   const int lane = int(threadIdx.x % 32), row = lane % 8;
   const auto read = [&]() TF_INLINE_LAMBDA {
-    read_row<Store>(diagonal, row, a[0]);
+    read_row(diagonal, row, a[0]);
     if (lane >= 8 || row >= left)
 #pragma unroll
       for (int c = 0; c < 8; ++c) a[0][c] = T(c == row ? 1 : 0);
@@ -145,7 +103,7 @@ __device__ __forceinline__ int factor_panel_diagonal(T* diagonal, int left, T* s
   }
   const int failed = __ffs(int(__ballot_sync(~0u, !good_pivot(mine)) & 0xffu));
   if (lane < 8)
-    write_row<Store>(diagonal, row, a[0]);
+    write_row(diagonal, row, a[0]);
   else if (lane < 16)
     write_vectors(V + row * PivotBlock<T>::pitch, a[0]);
   return failed;
@@ -157,7 +115,7 @@ __device__ __forceinline__ int factor_panel_diagonal(T* diagonal, int left, T* s
 /// updates the tiles that the first one wants next with all but the last panel, so that this is all that is left to it.
 template <bool by_rows, class Shape, class T>
 __device__ __forceinline__ int factor_panels(const Tile<T>& A) {
-  using Store = PackedTileStore<T>;
+  using Store = TileStore<T>;
   extern __shared__ __align__(16) unsigned char raw[];
   __shared__ int status;
   constexpr int warps = Shape::warps, ahead = Shape::ahead;
@@ -169,7 +127,7 @@ __device__ __forceinline__ int factor_panels(const Tile<T>& A) {
   for (int k = 0; k < ahead; ++k) copy.start(k, warp, warps);
   copy_wait<ahead - 2>();
   __syncthreads();  // the first two panels are there
-  const PackedPart<T> part;
+  const TilePart<T> part;
   const LanePlace place;
   const index_t ld = A.col_stride;
   const int left = n - place.right_row();              // rows from the lane's first on

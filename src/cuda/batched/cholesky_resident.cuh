@@ -40,10 +40,7 @@ __device__ __noinline__ void resident_chain_warp(Tile<T> given) {
     if (BlockShared<T, Shape>::status() > 0) break;
     if (k0 + Shape::nb < n) __syncthreads();  // the block column is solved
   }
-  if (threadIdx.x == 0) {
-    barrier_end(diagonal_barrier());
-    if constexpr (Shape::original == 0) barrier_end(original_barrier());
-  }
+  if (threadIdx.x == 0) barrier_end(diagonal_barrier());
 }
 
 /// Which rows a worker updates and solves while the tile column of rows k1 .. is updated. A late strip, of rows that
@@ -88,7 +85,7 @@ struct ResidentWorker {
   using Step = ResidentStep<Shape>;
   static constexpr int nb = Shape::nb, tiles = Shape::tiles, strips = Shape::strips;
   using Tiles = TensorEntries<T>[tiles];
-  using Strips = Tiles[strips + Shape::delayed];
+  using Strips = Tiles[strips];
 
   const Tile<T> A;
   const int n = int(A.rows);
@@ -193,7 +190,7 @@ __device__ __noinline__ void resident_worker_warp(Tile<T> given, int worker) {
   for (int k0 = 0; k0 < n; k0 += nb) {
     const int k1 = k0 + nb;
     const ResidentStep<Shape> step(n, k1, worker);
-    TensorEntries<T> c[strips + Shape::delayed][tiles];
+    TensorEntries<T> c[strips][tiles];
 #pragma unroll
     for (int s = 0; s < strips; ++s)
       if (step.row(s) < n) work.load(c[s], step.row(s), k1);
@@ -218,26 +215,16 @@ __device__ __noinline__ void resident_worker_warp(Tile<T> given, int worker) {
         if (s == 0 && worker < 2) {
           if (step.row(0) < n) put_diagonal<T, Shape>(c[0], k1, step.row(0), work.place);
           barrier_arrive(diagonal_barrier());  // the next diagonal tile is there
-          if constexpr (Shape::original == 0) {
-            if (step.row(0) < n) put_original<T, Shape>(c[0], opaque(A), k1, step.row(0), work.place);
-            barrier_arrive(original_barrier());  // and in A
-          }
         }
       });
       if constexpr (Shape::late > 0)
         if (step.has_late) work.update_late(c, step, k0 / nb, k1 / nb);
     }
     if (failed) break;
-    if constexpr (Shape::delayed > 0)
-      if (step.row(strips) < n) {
-        work.load(c[strips], step.row(strips), k1);
-#pragma unroll 1
-        for (int k = 0; k < k1 / nb; ++k) work.template update<strips, 1>(c, step, k);
-      }
     meet_workers<Shape>();  // nobody reads the tiles of its row any more
     const bool room = k1 + nb == Shape::first_late && n > Shape::first_late;  // for late rows: no other is wanted now
 #pragma unroll
-    for (int s = 0; s < strips + Shape::delayed; ++s)
+    for (int s = 0; s < strips; ++s)
       if (step.row(s) >= k1 + nb && step.row(s) < n) {
         if (Shape::late == 0 || step.row(s) < step.end_resident || room) {
           work.park(c[s], step.row(s), k1 / nb);
@@ -266,7 +253,6 @@ __device__ __forceinline__ int factor_resident(const Tile<T>& A) {
   if (threadIdx.x == 0) {
     Shared::status() = 0;
     barrier_init(diagonal_barrier(), strip_pair_threads);
-    if constexpr (Shape::original == 0) barrier_init(original_barrier(), strip_pair_threads);
   }
   __syncthreads();  // nothing has failed yet
   if (warp > 0)

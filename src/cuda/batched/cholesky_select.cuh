@@ -99,15 +99,12 @@ template <>
 struct BlockShapes<double> {
   using Panels = PanelShape<double, 4, 4, 144>;  // at 128 0.70, resident 0.83; at 144 1.06 and 1.07
   using Resident192 = BlockColumns<double, BlockShape{.warps = 6, .blocks_per_sm = 2, .resident_tiles = 3}>;
-  using Resident224 =
-      BlockColumns<double, BlockShape{.warps = 6, .blocks_per_sm = 2, .resident_tiles = 3, .extra_row = 1}>;
   using Resident256 = BlockColumns<double, BlockShape{.warps = 12, .resident_tiles = 4}>;
   using Resident384 = BlockColumns<double, BlockShape{.warps = 12, .resident_tiles = 5, .late_rows = 2}>;
   using Streamed =
       BlockColumns<double, BlockShape{.warps = 6, .blocks_per_sm = 2, .wide = 2}>;  // at 512 2.5, wide = 1 2.8
   using All = ShapeList<UpTo<Panels, 112>, UpTo<Panels, 128>, Panels,
-                        Resident192,  // at 192 1.60, Resident224 1.85
-                        Resident224,  // at 200 1.97, Resident256 2.60
+                        Resident192,  // at 192 1.60; at 200, by the next, 2.60
                         Resident256,  // at 256 3.9, 16 warps 4.5
                         Resident384,  // at 384 1.08, Streamed 1.36
                         Streamed>;
@@ -171,7 +168,7 @@ const char* launch_blocks(const Items<T>& A, const CholeskyTuning& tuning, Go go
   const auto try_shape = [&]<class Shape>(std::type_identity<Shape>) {
     if (name || A.rows > shape_max_order<T, Shape>(tuning)) return;
     using Kernel = typename KernelShape<Shape>::type;
-    go(cholesky_block_kernel<T, Kernel>, A, grid_for(A.count), Shape::threads, Shape::bytes_of(A.rows), BlockWork{});
+    go(cholesky_block_kernel<T, Kernel>, grid_for(A.count), Shape::threads, Shape::bytes_of(A.rows), BlockWork{});
     name = shape_name<Kernel>();
   };
   (try_shape(std::type_identity<Shapes>{}), ...);
@@ -195,29 +192,28 @@ void with_mixed(const Items<T>& A, Go go) {
 template <class T>
 const char* launch_one(void* stream, const Items<T>& A, int* info, index_t first, bool resets,
                        const CholeskyTuning& tuning) {
-  const auto go = [&](auto kernel, const auto& items, dim3 grid, int threads, SharedMemory shared, auto... more) {
-    launch(stream, kernel, grid, unsigned(threads), shared, items, more..., info, first, resets);
+  const auto go = [&](auto kernel, dim3 grid, int threads, std::size_t bytes, auto... more) {
+    launch(stream, kernel, grid, unsigned(threads), bytes, A, more..., info, first, resets);
   };
   const Method method = method_of<T>(A.rows, tuning);
   if (method == Method::Block) return launch_blocks(A, tuning, go, typename BlockShapes<T>::All{});
   if (A.ragged()) {
     with_mixed(A, [&](auto kernel, dim3 grid, std::size_t bytes) {
-      go(kernel, A, grid, 32, warp_memory<T, 8>(bytes), std::numeric_limits<int>::max());
+      go(kernel, grid, 32, bytes, std::numeric_limits<int>::max());
     });
     return "mixed";
   }
   const auto lanes = [&]<int width>(std::integral_constant<int, width>) {
     const auto with = [&]<bool by_rows>(std::bool_constant<by_rows>) {
       using Shape = LanesShape<T, width, by_rows>;
-      go(cholesky_lanes_kernel<T, width, by_rows>, EqualItems<T>(A), grid_of_all(ceil_div(A.count, Shape::items)),
-         Shape::threads, Shape::bytes);
+      go(cholesky_lanes_kernel<T, width, by_rows>, grid_of_all(ceil_div(A.count, Shape::items)), Shape::threads,
+         Shape::bytes);
     };
     A.is_flipped ? with(std::true_type{}) : with(std::false_type{});
   };
   const auto warp = [&]<int max_tiles>(std::integral_constant<int, max_tiles>) {
     const std::size_t bytes = WarpShape<T, max_tiles>::entries(int(A.rows)) * sizeof(T);
-    go(cholesky_warp_kernel<T, max_tiles>, EqualItems<T>(A), grid_for(A.count), 32, warp_memory<T, max_tiles>(bytes),
-       A.is_flipped);
+    go(cholesky_warp_kernel<T, max_tiles>, grid_for(A.count), 32, bytes, A.is_flipped);
   };
   using std::integral_constant;
   if (method == Method::Lanes) {

@@ -136,10 +136,6 @@ template <class T>
 __device__ bool fits(const Items<T>& A, const Items<T>& B, index_t b) {
   return wanted(A, b, nullptr, true) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
 }
-template <class T>
-__device__ constexpr bool fits(const EqualItems<T>&, const EqualItems<T>&, index_t) {
-  return true;
-}
 
 /// Items whose info is not 0 are skipped.
 template <class T, int strips>
@@ -160,9 +156,9 @@ __global__ void __launch_bounds__(32, SolveShape<T, strips>::blocks)
 }
 
 /// Factors, and solves for one right-hand side at most.
-template <class T, int max_tiles, bool ragged>
+template <class T, int max_tiles>
 __global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
-    cholesky_solve_warp_kernel(SmallItems<T, ragged> A, bool by_rows, SmallItems<T, ragged> B, int* info) {
+    cholesky_solve_warp_kernel(Items<T> A, bool by_rows, Items<T> B, int* info) {
   using Shape = WarpShape<T, max_tiles>;
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const rhs = scratch + Shape::scratch;
@@ -207,7 +203,7 @@ __global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
 /// Factors and solves for one right-hand side at most, several items to a warp.
 template <class T, int width, bool by_rows>
 __global__ void __launch_bounds__(LanesShape<T, width, true>::threads, LanesShape<T, width, true>::solve_blocks)
-    cholesky_solve_lanes_kernel(EqualItems<T> A, EqualItems<T> B, int* info) {
+    cholesky_solve_lanes_kernel(Items<T> A, Items<T> B, int* info) {
   using Shape = LanesShape<T, width, true>;
   extern __shared__ __align__(16) unsigned char raw[];
   const int group = int(threadIdx.x / width), row = int(threadIdx.x % width);
@@ -248,17 +244,12 @@ bool CudaEngine::cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int*
     using Shape = LanesShape<T, width, true>;
     const auto kernel =
         flipped ? cholesky_solve_lanes_kernel<T, width, true> : cholesky_solve_lanes_kernel<T, width, false>;
-    launch(stream_, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes,
-           EqualItems<T>(A), EqualItems<T>(B), info);
+    launch(stream_, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes, A, B, info);
   };
   const auto tiles = [&]<int max_tiles>(std::integral_constant<int, max_tiles>) {
     using Shape = WarpShape<T, max_tiles>;
     const std::size_t bytes = std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T);
-    const auto with = [&]<bool ragged>(std::bool_constant<ragged>) {
-      launch(stream_, cholesky_solve_warp_kernel<T, max_tiles, ragged>, grid_for(B.count), 32,
-             warp_memory<T, max_tiles>(bytes), SmallItems<T, ragged>(A), flipped, SmallItems<T, ragged>(B), info);
-    };
-    A.ragged() || B.ragged() ? with(std::true_type{}) : with(std::false_type{});
+    launch(stream_, cholesky_solve_warp_kernel<T, max_tiles>, grid_for(B.count), 32, bytes, A, flipped, B, info);
   };
   using std::integral_constant;
   const index_t n = A.ragged() || B.ragged() ? max(A.rows, index_t(17)) : A.rows;  // ragged items have a warp each

@@ -29,7 +29,7 @@ struct PanelRows {
   template <int all>
   __device__ __forceinline__ void read(T (&a)[all][8]) const {
 #pragma unroll
-    for (int e = 0; e < each; ++e) read_row<TileStore<T>>(tile[e], r[e], a[e]);
+    for (int e = 0; e < each; ++e) read_row(tile[e], r[e], a[e]);
     if (!inside)  // the identity goes on below
 #pragma unroll
       for (int c = 0; c < 8; ++c) a[0][c] = T(c == r[0] ? 1 : 0);
@@ -38,7 +38,7 @@ struct PanelRows {
   __device__ __forceinline__ void write(const T (&a)[all][8]) const {
 #pragma unroll
     for (int e = 0; e < each; ++e)
-      if (own[e]) write_row<TileStore<T>>(tile[e], r[e], a[e]);
+      if (own[e]) write_row(tile[e], r[e], a[e]);
   }
 };
 
@@ -157,26 +157,26 @@ struct TilePair {
 };
 
 /// Updates panel p: L_ip := A_ip - sum over k < p of L_ik L_pk^H, for the rows of tiles i = p .. used - 1, two at a
-/// time. part: the lane's part of the first tile. Without a branch, so that loads and products overlap.
+/// time. Without a branch, so that loads and products overlap.
 template <int pairs, class T>
-__device__ __forceinline__ void update_panel(T* part, int p, int used) {
+__device__ __forceinline__ void update_panel(T* store, const TilePart<T>& part, int p, int used) {
   using Store = TileStore<T>;
   T* row[2 * pairs];  // of tiles; where the last is missing, the one before
 #pragma unroll
-  for (int e = 0; e < 2 * pairs; ++e) row[e] = part + Store::tile(e + 1 < 2 * pairs ? p + e : min(p + e, used - 1), 0);
+  for (int e = 0; e < 2 * pairs; ++e) row[e] = store + Store::tile(e + 1 < 2 * pairs ? p + e : min(p + e, used - 1), 0);
   TilePair<T> c[pairs];
   RightPart<T> next[2 * pairs];
 #pragma unroll
   for (int j = 0; j < pairs; ++j)
-    c[j].start(load_part(row[2 * j] + Store::pitch * p), load_part(row[2 * j + 1] + Store::pitch * p));
+    c[j].start(part.load(row[2 * j] + Store::pitch * p), part.load(row[2 * j + 1] + Store::pitch * p));
 #pragma unroll
-  for (int i = 0; i < 2 * pairs; ++i) next[i] = load_part(row[i]);
+  for (int i = 0; i < 2 * pairs; ++i) next[i] = part.load(row[i]);
   constexpr int unrolled = std::is_same_v<T, double> ? 2 : 1;
 #pragma unroll unrolled
   for (int k = 1; k <= p; ++k) {
     RightPart<T> now[2 * pairs];
 #pragma unroll
-    for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = load_part(row[i] + Store::pitch * k);
+    for (int i = 0; i < 2 * pairs; ++i) now[i] = next[i], next[i] = part.load(row[i] + Store::pitch * k);
     TileOperand<T> b(now[0]);
     if constexpr (std::is_same_v<T, float>)  // optimization barrier: not recomputed for each pair
       asm("" : "+r"(b.high[0]), "+r"(b.high[1]), "+r"(b.low[0]), "+r"(b.low[1]));
@@ -185,7 +185,7 @@ __device__ __forceinline__ void update_panel(T* part, int p, int used) {
   }
 #pragma unroll
   for (int i = 0; i < 2 * pairs; ++i)
-    store_part(row[i] + Store::pitch * p, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
+    part.store(row[i] + Store::pitch * p, c[i / 2].get(i % 2 * 2), c[i / 2].get(i % 2 * 2 + 1));
 }
 
 /// Shared memory and registers of factor_by_warp with `max_tiles` rows of tiles.
@@ -200,12 +200,6 @@ struct WarpShape {
                                                  : 8;
 };
 
-/// Of a block of theirs. Doubles leave room for a cache, see leave_l1; in the other scalars that gains nothing.
-template <class T, int max_tiles>
-SharedMemory warp_memory(std::size_t bytes) {
-  return std::is_same_v<T, double> ? leave_l1(WarpShape<T, max_tiles>::blocks, bytes) : SharedMemory(bytes);
-}
-
 /// Factors A from the left by panels of eight columns, by one warp; `max_tiles` rows of tiles. Returns 0 or the failed
 /// column + 1. by_rows: rows are contiguous, not columns. scratch: ColumnScratch<T, 8>::size entries. With `solves`,
 /// leaves what RightSide::backward wants.
@@ -217,7 +211,7 @@ __device__ __forceinline__ int factor_by_warp(const Tile<T>& A, bool by_rows, T*
     copy_triangle<TileStore<T>, true, max_tiles>(A, store);
   else
     copy_triangle<TileStore<T>, false, max_tiles>(A, store);
-  T* const part = store + part_place<T>();
+  const TilePart<T> part;
   const index_t ld = A.col_stride;
   T* out = A.data + lane;  // where columns are contiguous: the lane's entry of the first column of a panel
   int failed = 0;
@@ -225,7 +219,8 @@ __device__ __forceinline__ int factor_by_warp(const Tile<T>& A, bool by_rows, T*
     constexpr int each = decltype(constant)::value;
     if (p > 0) {
       using std::integral_constant;
-      const auto update = [&](auto pairs) TF_INLINE_LAMBDA { update_panel<decltype(pairs)::value>(part, p, used); };
+      const auto update = [&](auto pairs)
+                              TF_INLINE_LAMBDA { update_panel<decltype(pairs)::value>(store, part, p, used); };
       const int left = (used - p + 1) / 2;  // pairs of tiles
       if constexpr (each == 2)
         left == 4 ? update(integral_constant<int, 4>{}) : update(integral_constant<int, 3>{});
@@ -282,7 +277,7 @@ __device__ __forceinline__ int factor_by_warp(const Tile<T>& A, bool by_rows, T*
 
 template <class T, int max_tiles>
 __global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
-    cholesky_warp_kernel(EqualItems<T> A, bool by_rows, int* info, index_t first, bool resets) {
+    cholesky_warp_kernel(Items<T> A, bool by_rows, int* info, index_t first, bool resets) {
   extern __shared__ __align__(128) unsigned char aligned[];
   T *const scratch = reinterpret_cast<T*>(aligned), *const store = scratch + WarpShape<T, max_tiles>::scratch;
   for (index_t at = blockIdx.x; at < A.count; at += gridDim.x) {

@@ -31,47 +31,14 @@ __device__ inline void report(int* info, index_t b, bool resets, index_t first, 
     info[b] = was_wanted ? 0 : -1;
 }
 
-/// Items of one size, with their window resolved on the host: index arithmetic before the first load is exposed
-/// latency, 5 % at order 4.
+/// Whether there is an item b of a batch of one size that is to be factored, see wanted. Without a branch.
 template <class T>
-struct EqualItems {
-  T* base;             // a strided batch
-  T* const* pointers;  // or one of pointers, with the window at `offset`
-  index_t stride, offset = 0;
-  index_t row_stride, col_stride, count;
-  int rows, cols;
-
-  explicit EqualItems(const Items<T>& A)
-      : base(A.base),
-        pointers(A.pointers),
-        stride(A.stride),
-        row_stride(A.is_flipped ? A.ld : 1),
-        col_stride(A.is_flipped ? 1 : A.ld),
-        count(A.count),
-        rows(int(A.rows)),
-        cols(int(A.cols)) {
-    if (rows > 0 && cols > 0) offset = A.row0 * row_stride + A.col0 * col_stride;
-    if (!pointers) base += offset;
-  }
-};
-/// A batch as kernels for items of up to 64 rows take it.
-template <class T, bool ragged>
-using SmallItems = std::conditional_t<ragged, Items<T>, EqualItems<T>>;
-
-/// Whether there is an item b that is to be factored, see wanted. Without a branch.
-template <class T>
-__device__ __forceinline__ bool wanted_inside(const EqualItems<T>& A, index_t b, const int* info, bool resets) {
+__device__ __forceinline__ bool wanted_inside(const Items<T>& A, index_t b, const int* info, bool resets) {
   bool own = b < A.count;
   if (!resets) own = own && info[b] == 0;
   return own;
 }
 /// Item b, or an empty one. by_rows: rows are contiguous, not columns.
-template <class T>
-__device__ __forceinline__ Tile<T> item_if(bool wanted, bool by_rows, const EqualItems<T>& A, index_t b) {
-  T* data = A.base + b * A.stride;
-  if (A.pointers) data = wanted ? A.pointers[b] + A.offset : nullptr;
-  return {data, wanted ? A.rows : 0, wanted ? A.cols : 0, by_rows ? A.row_stride : 1, by_rows ? 1 : A.col_stride};
-}
 template <class T>
 __device__ __forceinline__ Tile<T> item_if(bool wanted, bool by_rows, Items<T> A, index_t b) {
   A.is_flipped = by_rows;

@@ -1,57 +1,19 @@
-// Solves with a triangle that fits in shared memory: one block for each item and each strip of right-hand sides. In
-// batches, a right-hand side lies in the registers of a lane.
+// Solves with a triangle that fits in shared memory: one block for each item and each strip of right-hand sides, which
+// lie in the registers of a lane each.
 #pragma once
 
 #include <cuda/batched/batched.hpp>
 #include <cuda/device/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/device/mma.cuh>
-#include <cuda/device/team.cuh>
-#include <tile/trsm.hpp>
 
 namespace trifactor::cuda {
 
-template <class T>
-__global__ void __launch_bounds__(128)
-    trsm_kernel(Shape shape, Items<const T> A, bool conj, Items<T> B, const int* info, int max_order, int strip) {
-  extern __shared__ __align__(16) unsigned char raw[];
-  T* shared = reinterpret_cast<T*>(raw);
-  const BlockTeam team;
-  for (index_t b = blockIdx.x; b < B.count; b += gridDim.x) {
-    if (info && info[b] != 0) continue;
-    const Tile<T> all = B.item(b);
-    const Tile<const T> a = A.item(b);
-    const index_t n = a.rows;
-    for (index_t j = index_t(blockIdx.y) * strip; j < all.cols; j += index_t(gridDim.y) * strip) {
-      const Tile<T> x = all.block(0, j, n, min(index_t(strip), all.cols - j));                           // (n, strip)
-      const auto triangle = shared_tile(shared, int(n), int(n), max_order);                              // (n, n)
-      const auto X = shared_tile(shared + (max_order + 1) * max_order, int(n), int(x.cols), max_order);  // (n, strip)
-      if (shape.lower)
-        copy_tile(team, a, triangle, a, true);
-      else
-        copy_tile(team, a.flipped(), triangle.flipped(), a.flipped(), true);
-      copy_tile(team, x, X, x, false);
-      team.sync();  // both are complete in shared memory
-      tile::trsm(team, shape.lower, shape.unit, Tile<const T, int>(triangle), conj, X);
-      copy_tile(team, X, x, x, false);
-      team.sync();  // the strip is written before the next one overwrites it
-    }
-  }
-}
-
-template <class T>
-void launch_trsm(void* stream, Shape shape, Operand<T> A, Items<T> B, const int* info) {
-  const int max_order = int(A.items.rows), strip = int(min(B.cols, index_t(32)));
-  const std::size_t bytes = std::size_t(max_order + 1) * std::size_t(max_order + strip) * sizeof(T);
-  const dim3 grid(grid_for(B.count), unsigned(min(ceil_div(B.cols, strip), index_t(65535))));
-  launch(stream, trsm_kernel<T>, grid, 128, bytes, shape, A.items, A.conj, B, info, max_order, strip);
-}
-
-/// Shared memory of trsm_batch_kernel: a triangle, and for each warp a square of right-hand sides on their way to the
+/// Shared memory of trsm_kernel: a triangle, and for each warp a square of right-hand sides on their way to the
 /// lanes.
 template <class T>
-struct TrsmBatch {
-  static constexpr int edge = int(trsm_batch_limit), pitch = edge + 1;
+struct TrsmShape {
+  static constexpr int edge = int(trsm_kernel_limit), pitch = edge + 1;
   static constexpr int vector = max(1, 16 / int(sizeof(T))), column = edge + vector;  // between columns of the triangle
   static constexpr int warps = sizeof(T) > 8 ? 2 : 4;
   static constexpr std::size_t bytes = sizeof(T) * (edge * column + warps * edge * pitch);
@@ -60,8 +22,8 @@ struct TrsmBatch {
 
 /// v := L^-1 v for a lower triangle of order n in shared memory, whose diagonal is inverted. By one lane.
 template <class T>
-__device__ __forceinline__ void solve_column(const T* L, int n, bool unit, T (&v)[TrsmBatch<T>::edge]) {
-  using S = TrsmBatch<T>;
+__device__ __forceinline__ void solve_column(const T* L, int n, bool unit, T (&v)[TrsmShape<T>::edge]) {
+  using S = TrsmShape<T>;
 #pragma unroll
   for (int k = 0; k < S::edge; ++k) {
     if (k >= n) break;
@@ -77,8 +39,8 @@ __device__ __forceinline__ void solve_column(const T* L, int n, bool unit, T (&v
 }
 /// The same with an upper triangle.
 template <class T>
-__device__ __forceinline__ void solve_upper_column(const T* U, int n, T (&v)[TrsmBatch<T>::edge]) {
-  using S = TrsmBatch<T>;
+__device__ __forceinline__ void solve_upper_column(const T* U, int n, T (&v)[TrsmShape<T>::edge]) {
+  using S = TrsmShape<T>;
 #pragma unroll
   for (int k = S::edge - 1; k >= 0; --k) {
     if (k >= n) continue;
@@ -97,9 +59,9 @@ __device__ __forceinline__ void solve_upper_column(const T* U, int n, T (&v)[Trs
 /// exchanged first, also with those below the ones that are solved. An upper triangle is a lower one seen from its last
 /// row. `both`: A holds the factors of LU, and B is solved with its unit lower triangle and then with the upper one.
 template <class T, bool both>
-__global__ void __launch_bounds__(32 * TrsmBatch<T>::warps)
-    trsm_batch_kernel(Shape shape, Items<const T> A, bool conj, Items<T> B, Pivots<const int> pivots, const int* info) {
-  using S = TrsmBatch<T>;
+__global__ void __launch_bounds__(32 * TrsmShape<T>::warps)
+    trsm_kernel(Shape shape, Items<const T> A, bool conj, Items<T> B, Pivots<const int> pivots, const int* info) {
+  using S = TrsmShape<T>;
   constexpr int edge = S::edge, threads = 32 * S::warps;
   extern __shared__ __align__(16) unsigned char raw[];
   __shared__ int partner[edge], source[2 * edge], target[edge];  // of the rows that are solved, and of those below
@@ -178,24 +140,22 @@ __global__ void __launch_bounds__(32 * TrsmBatch<T>::warps)
 }
 
 template <class T, bool both>
-void launch_trsm_batch(void* stream, Shape shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info) {
-  using S = TrsmBatch<T>;
+void launch_trsm(void* stream, Shape shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info) {
+  using S = TrsmShape<T>;
   const dim3 grid(grid_for(B.count), strips_for(B.count, ceil_div(B.cols, index_t(32 * S::warps))));
-  launch(stream, trsm_batch_kernel<T, both>, grid, 32 * S::warps, S::bytes, shape, A.items, A.conj, B, pivots, info);
+  launch(stream, trsm_kernel<T, both>, grid, 32 * S::warps, S::bytes, shape, A.items, A.conj, B, pivots, info);
 }
 template <class T>
-void launch_trsm_batch(void* stream, Shape shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info) {
-  launch_trsm_batch<T, false>(stream, shape, A, B, pivots, info);
+void launch_trsm(void* stream, Shape shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info) {
+  launch_trsm<T, false>(stream, shape, A, B, pivots, info);
 }
 template <class T>
 void launch_lu_solve(void* stream, Items<const T> LU, Pivots<const int> pivots, Items<T> B, const int* info) {
-  launch_trsm_batch<T, true>(stream, unit_lower, plain(LU), B, pivots, info);
+  launch_trsm<T, true>(stream, unit_lower, plain(LU), B, pivots, info);
 }
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                     \
-  template void trifactor::cuda::launch_trsm<T>(void*, Shape, Operand<T>, Items<T>, const int*);             \
-  template void trifactor::cuda::launch_trsm_batch<T>(void*, Shape, Operand<T>, Items<T>, Pivots<const int>, \
-                                                      const int*);                                           \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                            \
+  template void trifactor::cuda::launch_trsm<T>(void*, Shape, Operand<T>, Items<T>, Pivots<const int>, const int*); \
   template void trifactor::cuda::launch_lu_solve<T>(void*, Items<const T>, Pivots<const int>, Items<T>, const int*);

@@ -1,4 +1,4 @@
-// A triangle of order up to 64 in shared memory, in tiles of 8 x 8: the layout, and a lane's part of a tile.
+// A triangle in shared memory, in tiles of 8 x 8: the layout, and a lane's part of a tile.
 #pragma once
 
 #include <cuda/device/pivot_block.cuh>
@@ -9,13 +9,12 @@ namespace trifactor::cuda {
 /// Number of tile (i, k) of a lower triangle, counted by rows of tiles. Unsigned, so that the division is one shift.
 __device__ constexpr int tile_number(int i, int k) { return int(unsigned(i * (i + 1)) / 2) + k; }
 
-/// Tiles of 8 x 8 of a lower triangle, by rows of tiles. Free of bank conflicts for the tensor cores' fragments, for a
-/// row to a lane, and for walks along a row or column of tiles.
+/// Tiles of 8 x 8 of a lower triangle, by rows of tiles. Free of bank conflicts for the tensor cores' fragments and for
+/// a row to a lane.
 template <class T>
 struct TileStore {
-  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;        // entries of one load
-  static constexpr int pitch = sizeof(T) == 16 ? 64 : sizeof(T) == 8 ? 76 : 72;  // between tiles
-  static constexpr int half = sizeof(T) == 8 ? 40 : 1;                           // between columns c and c + 4
+  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries of one load
+  static constexpr int pitch = 64;                                         // between tiles
   __device__ static constexpr int tile(int i, int k) { return pitch * tile_number(i, k); }
   /// Offset of entry (r, c) in a tile.
   __device__ static constexpr int place(int r, int c) {
@@ -23,7 +22,7 @@ struct TileStore {
     if constexpr (sizeof(T) == 16)
       return 8 * r + (c ^ r);
     else if constexpr (sizeof(T) == 8)
-      return int(half * right + 8 * low + 4 * high + (q ^ (low / 2 * 2)));
+      return int(32 * right + 8 * (low ^ right) + 4 * high + (q ^ (low / 2 * 2)));
     else
       return int(32 * high + 4 * ((2 * low + 4 * high + ((q / 2) ^ high)) % 8) + 2 * (q % 2) + right);
   }
@@ -35,40 +34,36 @@ struct TileStore {
   static constexpr int size(int n) { return pitch / 2 * ceil_div(n, 8) * (ceil_div(n, 8) + 1); }
 };
 
-/// Offset of v[0] of the lane's part in a tile, which is a RightPart as either operand and of the product.
+/// Where a lane meets a tile of the tensor cores, row right_row() and columns t and t + 4: a RightPart, as either
+/// operand and of the product.
 template <class T>
-__device__ __forceinline__ int part_place() {
-  const LanePlace place;
-  return TileStore<T>::place(place.right_row(), place.t);
-}
-template <class T>
-__device__ __forceinline__ T* second_of(T* at) {
-  if constexpr (sizeof(T) == 8)
-    return at + TileStore<std::remove_const_t<T>>::half;
-  else
-    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(at) ^ (4 * sizeof(T)));
-}
-/// at: where v[0] lies.
-template <class T>
-__device__ __forceinline__ RightPart<T> load_part(const T* at) {
-  if constexpr (sizeof(T) == 4) {
-    const auto v = *reinterpret_cast<const EntryVector<T, 2>*>(at);
-    return {{v.v[0], v.v[1]}};
-  } else {
-    return {{*at, *second_of(at)}};  // doubles of two tiles become register pairs side by side
+struct TilePart {
+  int first, second;
+  __device__ __forceinline__ TilePart() {
+    const LanePlace place;
+    first = TileStore<T>::place(place.right_row(), place.t),
+    second = TileStore<T>::place(place.right_row(), place.t + 4);
   }
-}
-template <class T>
-__device__ __forceinline__ void store_part(T* at, T v0, T v1) {
-  if constexpr (sizeof(T) == 4)
-    *reinterpret_cast<EntryVector<T, 2>*>(at) = {{v0, v1}};
-  else
-    *at = v0, *second_of(at) = v1;
-}
+  __device__ __forceinline__ RightPart<T> load(const T* tile) const {
+    if constexpr (sizeof(T) == 4) {
+      const auto v = *reinterpret_cast<const EntryVector<T, 2>*>(tile + first);
+      return {{v.v[0], v.v[1]}};
+    } else {
+      return {{tile[first], tile[second]}};
+    }
+  }
+  __device__ __forceinline__ void store(T* tile, T v0, T v1) const {
+    if constexpr (sizeof(T) == 4)
+      *reinterpret_cast<EntryVector<T, 2>*>(tile + first) = {{v0, v1}};
+    else
+      tile[first] = v0, tile[second] = v1;
+  }
+};
 
 /// Row r of a tile.
-template <class Store, class T>
+template <class T>
 __device__ __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
+  using Store = TileStore<T>;
 #pragma unroll
   for (int q = 0; q < 8 / Store::vector; ++q) {
     const auto v = *reinterpret_cast<const EntryVector<T, Store::vector>*>(tile + Store::place(r, Store::column(q, 0)));
@@ -76,8 +71,9 @@ __device__ __forceinline__ void read_row(const T* tile, int r, T (&a)[8]) {
     for (int e = 0; e < Store::vector; ++e) a[Store::column(q, e)] = v.v[e];
   }
 }
-template <class Store, class T>
+template <class T>
 __device__ __forceinline__ void write_row(T* tile, int r, const T (&a)[8]) {
+  using Store = TileStore<T>;
 #pragma unroll
   for (int q = 0; q < 8 / Store::vector; ++q) {
     EntryVector<T, Store::vector> v;

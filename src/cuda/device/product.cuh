@@ -169,12 +169,6 @@ struct Product {
     });
   }
 
-  __device__ void clear() {
-    visit([&](int i, int e, int, int) { set(i, e, T(0)); });
-  }
-  __device__ void add(const Product& other) {
-    visit([&](int i, int e, int, int) { c[i].set(e, c[i].get(e) + other.c[i].get(e)); });
-  }
   /// this -= A B^H, both M x depth. beside(step) is called depth / 4 times meanwhile.
   template <int depth, class L, class Beside>
   __device__ __forceinline__ void subtract(const T* A, const T* B, L, Beside beside) {

@@ -64,29 +64,26 @@ TRIFACTOR_CUBLAS(c64, cublasZgemm_64, cublasZgemmStridedBatched_64, cublasZherk_
 }  // namespace
 
 template <class T>
-index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>& B) const {
-  return B.count > 1 ? trsm_batch_limit : trsm_kernel_limit;
+index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>&) const {
+  return trsm_kernel_limit;
 }
 
 template <class T>
 void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   if (arena().planning() || B.rows == 0 || B.cols == 0 || B.count == 0) return;
   const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
-  if (B.count > 1)
-    launch_trsm_batch(stream_, shape, A, B, Pivots<const int>{}, info);
-  else
-    launch_trsm(stream_, shape, A, B, info);
+  launch_trsm(stream_, shape, A, B, Pivots<const int>{}, info);
 }
 
 template <class T>
 bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
-  if (L.rows > (A.count > 1 ? trsm_batch_limit : A.pointers ? 0 : lu_rows_limit)) return false;
+  if (L.rows > (A.count > 1 ? trsm_kernel_limit : A.pointers ? 0 : lu_rows_limit)) return false;
   if (arena().planning() || A.cols == 0) return true;
   const Traced traced(*this, "lu_row_block", L.rows, A.cols, L.rows);
   if (A.count == 1)
     launch_lu_rows_of_one(stream_, L, pivots, A, info);
   else
-    launch_trsm_batch(stream_, unit_lower, plain(L), A, pivots, info);
+    launch_trsm(stream_, unit_lower, plain(L), A, pivots, info);
   return true;
 }
 
@@ -127,7 +124,7 @@ bool CudaEngine::lu_swaps_late(const Items<T>& A) const {
 template <class T>
 bool CudaEngine::lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info,
                                  const SolveTuning&) {
-  if (op != Op::None || X.count == 1 || LU.rows > trsm_batch_limit) return false;
+  if (op != Op::None || X.count == 1 || LU.rows > trsm_kernel_limit) return false;
   if (arena().planning()) return true;
   const Traced traced(*this, "lu_solved_whole", LU.rows, X.cols, LU.rows);
   set_path("one launch");

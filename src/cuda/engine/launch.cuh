@@ -52,39 +52,12 @@ inline const GrantedKernel& granted(const void* kernel) {
   return known.back();
 }
 
-/// Shared memory of a block. `percent`: the carveout, the shared part of a multiprocessor's L1 memory; -1: the driver
-/// chooses.
-struct SharedMemory {
-  std::size_t bytes;
-  int percent;
-  SharedMemory(std::size_t b, int p = -1) : bytes(b), percent(p) {}
-};
-/// Whether `blocks` blocks on a multiprocessor, or as many as fit, leave the L1 cache its minimum of 28 KB; otherwise
-/// it has at least 60.
-inline bool little_cache(int blocks, std::size_t bytes) {
-  constexpr std::size_t reserved_of_block = 1u << 10, all = 228u << 10, all_with_60_of_cache = 196u << 10;
-  return min(std::size_t(blocks), all / (bytes + reserved_of_block)) * (bytes + reserved_of_block) >
-         all_with_60_of_cache;
-}
-/// For items that are copied through the L1 cache entry by entry: two blocks fewer than fit leave more of it.
-/// H200, double: 98 in place of 117 us at order 56, 130 in place of 137 at 64.
-inline SharedMemory leave_l1(int blocks, std::size_t bytes) { return {bytes, little_cache(blocks, bytes) ? 72 : -1}; }
-
 template <class... P, class... A>
-void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, SharedMemory shared, A... arguments) {
+void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std::size_t bytes, A... arguments) {
   constexpr std::size_t always_granted = 16u << 10;  // beside 32 KB that a kernel may have declared
-  if (shared.bytes > always_granted) granted(reinterpret_cast<const void*>(kernel));
-  if (shared.percent < 0) {
-    kernel<<<grid, threads, shared.bytes, static_cast<cudaStream_t>(stream)>>>(arguments...);
-    return check(cudaGetLastError(), "kernel launch");
-  }
-  cudaLaunchAttribute preference{};
-  preference.id = cudaLaunchAttributePreferredSharedMemoryCarveout;
-  preference.val.sharedMemCarveout = unsigned(shared.percent);
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid, config.blockDim = threads, config.dynamicSmemBytes = shared.bytes;
-  config.stream = static_cast<cudaStream_t>(stream), config.attrs = &preference, config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, kernel, P(arguments)...), "kernel launch");
+  if (bytes > always_granted) granted(reinterpret_cast<const void*>(kernel));
+  kernel<<<grid, threads, bytes, static_cast<cudaStream_t>(stream)>>>(arguments...);
+  check(cudaGetLastError(), "kernel launch");
 }
 
 /// How many blocks a cluster of this kernel may have on the current device; 0: there are no clusters. Asked once by

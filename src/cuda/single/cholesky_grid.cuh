@@ -31,7 +31,7 @@ __device__ __forceinline__ void take_macro_tiles(const Grid<T, column_major>& g,
     const int edge = (piece.is_macro_tile ? 2 : 1) * GridShape<T>::edge;
     if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, edge, piece.col * edge);
     if (!piece.is_macro_tile)
-      take_tile(g, piece.row, piece.col, false, shared, inverses);
+      take_tile(g, piece.row, piece.col, shared, inverses);
     else if constexpr (has_tma<T>)
       take_macro_tile_apart(g, piece, shared, inverses, ring);
     else
@@ -45,9 +45,10 @@ __device__ __forceinline__ void take_macro_tiles(const Grid<T, column_major>& g,
 template <class T, bool column_major>
 __device__ __forceinline__ void take_tiles(const Grid<T, column_major>& g, int t, T* shared, T* inverses) {
   const int lane = t, tiles = g.tiles();
-  for (TileOrder order = tile_order<T>(tiles); order.find(t); t = draw(g.flags.ticket)) {
+  for (TileOrder order(tiles); order.find(t); t = draw(g.flags.ticket)) {
     if (threadIdx.x == 0) g.mark_begin(tiles + t, lane, GridShape<T>::edge, order.j * GridShape<T>::edge);
-    take_found(g, order, t, shared, inverses);
+    const auto [i, j] = order.tile(t);
+    take_tile(g, i, j, shared, inverses);
     if (threadIdx.x == 0) g.mark_end(tiles + t);
   }
 }
@@ -84,11 +85,11 @@ template <class T>
 index_t persistent_entry_count(index_t n) {
   return ceil_div(n, GridShape<T>::edge) * Grid<T, true>::parts_size + Grid<T, true>::messages_size;
 }
-/// Tickets at most: the chain, tiles, and six more for each row where two of them are cut in quarters.
+/// Tickets at most: the chain, and tiles.
 template <class T>
 index_t persistent_ticket_count(index_t n) {
   const index_t tiles = ceil_div(n, GridShape<T>::edge);
-  return tiles * (tiles + 1) / 2 + 6 * tiles;
+  return tiles * (tiles + 1) / 2;
 }
 /// Places for marks: the steps of the chain, and the tickets.
 template <class T>

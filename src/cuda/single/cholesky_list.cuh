@@ -18,7 +18,7 @@ struct LargeItem {
   index_t ld;
   int number, n;
   bool possible;
-  __device__ TileOrder order() const { return tile_order<T>((n + GridShape<T>::edge - 1) / GridShape<T>::edge); }
+  __device__ TileOrder order() const { return TileOrder((n + GridShape<T>::edge - 1) / GridShape<T>::edge); }
 };
 
 template <class T, bool column_major>
@@ -110,7 +110,8 @@ __global__ void __launch_bounds__(GridShape<T>::threads, 1)
         factor_chain(g, shared, inverses);
       } else {
         order.j = j, order.before = group.before;
-        take_found(g, order, t, shared, inverses);
+        const auto [row, col] = order.tile(t);
+        take_tile(g, row, col, shared, inverses);
       }
       if (count(g.flags.finished, own)) {
         for (int i = rank; i < large.flags_each; i += GridShape<T>::threads) ints[i] = 0;

@@ -120,7 +120,7 @@ __device__ __forceinline__ void take_macro_tile(const Grid<T, column_major>& g, 
   if (near && upper)  // tile (i, i-1) goes to the chain
 #pragma unroll
     for (int b = 0; b < Shape::blocks; ++b) g.send(G::last, i, 8 * strips * warp, 16 * b, x[b]);
-  if (near) g.send_off(G::last, i, 4);
+  if (near) g.send_off(G::last, i);
   if (rank == 0) wait_for(g.flags.factored + j + 1, Shape::blocks);
   __syncthreads();  // the second diagonal tile is final, the first is used
   g.fetch_parts(L, inverses, j + 1), copy_commit();

@@ -1,4 +1,4 @@
-// What a block does for a ticket that is a tile, or a quarter of one, see cholesky_grid.cuh.
+// What a block does for a ticket that is a tile, see cholesky_grid.cuh.
 #pragma once
 
 #include <cuda/single/tile_work.cuh>
@@ -6,7 +6,7 @@
 
 namespace trifactor::cuda {
 
-using tile::TileOrder, tile::TilePiece;
+using tile::TileOrder;
 
 /// The left-looking part of a piece: columns [0, chunks * depth) pass through `stages` buffers of `size` entries each.
 /// use(buffer, beside) multiplies and calls beside(step) `steps` times meanwhile. row_of(lane) names the tile rows that
@@ -53,48 +53,10 @@ __device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int si
   __syncthreads();  // the buffers are free
 }
 
-/// The last tile to the left of those whose products are subtracted from `sum`: (i, last) and (j, last), or so many
-/// rows of them from i_row and j_row on. Much waits for this one, so that all of it is fetched at once.
-template <class T, bool column_major, int M>
-__device__ __forceinline__ void subtract_last(const Grid<T, column_major>& g, GridProduct<T, M, column_major>& sum,
-                                              int i_row, int j_row, int last, T* shared) {
-  using Shape = GridShape<T>;
-  constexpr int edge = Shape::edge, depth = Shape::depth;
-  using Stage = Layout<column_major, (column_major ? M : edge) + Shape::template stage_pad<column_major>>;
-  constexpr int block = Stage::pitch * (column_major ? edge : M);
-  static_assert(2 * block <= Shape::shared_size);
-  const int rank = int(threadIdx.x);
-  if (rank < 32) wait_for_all(g.flags.final + (rank == 0 ? i_row : j_row) / edge, (last + 1) * Shape::shares);
-  __syncthreads();  // it is final
-  T *A = shared, *B = A + block;
-  g.template fetch<edge, M>(A, Stage::pitch, i_row, last * edge);
-  g.template fetch<edge, M>(B, Stage::pitch, j_row, last * edge);
-  copy_commit();
-  const auto nothing = [](int) {};
-  if constexpr (M < edge) {
-    GridProduct<T, M, column_major> other;  // two sums do not wait for each other
-    other.clear();
-    copy_wait<0>();
-    __syncthreads();  // and here
-    sum.template subtract<edge / 2>(A, B, Stage{}, nothing);
-    other.template subtract<edge / 2>(A + Stage::at(0, edge / 2), B + Stage::at(0, edge / 2), Stage{}, nothing);
-    sum.add(other);
-  } else {
-    copy_wait<0>();
-    __syncthreads();  // and here
-#pragma unroll 1
-    for (int c = 0; c < edge; c += depth)
-      sum.template subtract<depth>(A + Stage::at(0, c), B + Stage::at(0, c), Stage{}, nothing);
-    __syncthreads();  // everyone is done with it
-  }
-}
-
 /// Tile (i, j). The two that the chain takes over, (i, i-1) and (i, i), are sent to it as they are before the solve,
-/// and the latter before the update with the former; any other is solved and becomes final. `at_once`: a tile has more
-/// time than the next one, so that the last tile to its left is fetched at once.
+/// and the latter before the update with the former; any other is solved and becomes final.
 template <class T, bool column_major>
-__device__ __forceinline__ void take_tile(const Grid<T, column_major>& g, int i, int j, bool at_once, T* shared,
-                                          T* inverses) {
+__device__ __forceinline__ void take_tile(const Grid<T, column_major>& g, int i, int j, T* shared, T* inverses) {
   using Shape = GridShape<T>;
   using G = Grid<T, column_major>;
   constexpr int edge = Shape::edge, depth = Shape::depth;
@@ -103,25 +65,22 @@ __device__ __forceinline__ void take_tile(const Grid<T, column_major>& g, int i,
   static_assert(stages * 2 * block <= Shape::shared_size);
   const int rank = int(threadIdx.x), warp = rank / 32,
             tiles = i == j ? j - 1 : j;  // to the left that are subtracted here
-  const int last = at_once && tiles > 0 ? 1 : 0;
   GridProduct<T, edge, column_major> sum;
   load_product<T, column_major, edge>(g, sum, i * edge, j * edge);
   const BlockFetch fetch(
       std::integer_sequence<int, 2, edge>{}, g, Stage::pitch, [&](int t) { return (t == 0 ? i : j) * edge; },
       [&](int t) { return t * block; });
   stream_columns<stages, depth / 4>(
-      fetch, (tiles - last) * edge / depth, shared, 2 * block,
+      fetch, tiles * edge / depth, shared, 2 * block,
       [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
       [&](int lane) { return lane == 0 ? i : j; });
-  if constexpr (!is_complex<T>)
-    if (last > 0) subtract_last<T, column_major, edge>(g, sum, i * edge, j * edge, tiles - 1, shared);
   if (j >= i - 1) {
     const auto letter = i == j ? G::diagonal : G::last;
     if constexpr (decltype(sum)::paired)
       sum.for_each_pair([&](int r, int c, T v, T below) { g.send(letter, i, r, c, v, below); });
     else
       sum.for_each([&](int r, int c, T v) { g.send(letter, i, r, c, v); });
-    g.send_off(letter, i, 4);
+    g.send_off(letter, i);
     return;
   }
   T *X = shared, *L = X + Shape::tile_size;
@@ -148,48 +107,6 @@ __device__ __forceinline__ void take_tile(const Grid<T, column_major>& g, int i,
   }
   __syncthreads();  // it is solved
   if (rank == 0) add_release(g.flags.final + i, Shape::shares);
-}
-
-/// Quarter q of tile (i, j), one of the two that the chain takes over: four blocks send it in a third of the time.
-template <class T, bool column_major>
-__device__ __forceinline__ void take_quarter(const Grid<T, column_major>& g, int i, int j, int q, T* shared) {
-  using Shape = GridShape<T>;
-  using G = Grid<T, column_major>;
-  constexpr int edge = Shape::edge, depth = Shape::depth, half = edge / 2;
-  using Stage = Layout<column_major, (column_major ? half : depth) + Shape::template stage_pad<column_major>>;
-  constexpr int block = Stage::pitch * (column_major ? depth : half), stages = 6;
-  static_assert(stages * 2 * block <= Shape::shared_size);
-  const int row = q % 2 * half, col = q / 2 * half, last = (i == j ? j - 1 : j) - 1;
-  GridProduct<T, half, column_major> sum;
-  load_product<T, column_major, half>(g, sum, i * edge + row, j * edge + col);
-  const BlockFetch fetch(
-      std::integer_sequence<int, 2, half>{}, g, Stage::pitch,
-      [&](int t) { return t == 0 ? i * edge + row : j * edge + col; }, [&](int t) { return t * block; });
-  stream_columns<stages, depth / 4>(
-      fetch, last * edge / depth, shared, 2 * block,
-      [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
-      [&](int lane) { return lane == 0 ? i : j; });
-  subtract_last<T, column_major, half>(g, sum, i * edge + row, j * edge + col, last, shared);
-  const auto letter = i == j ? G::diagonal : G::last;
-  sum.for_each([&](int r, int c, T v) { g.send(letter, i, row + r, col + c, v); });
-  g.send_off(letter, i, 1);
-}
-
-template <class T>
-__device__ TileOrder tile_order(int tiles) {
-  return {tiles, !is_complex<T> && tiles <= GridShape<T>::quarters};
-}
-
-/// The piece of a ticket that `order` has found.
-template <class T, bool column_major>
-__device__ __forceinline__ void take_found(const Grid<T, column_major>& g, const TileOrder& order, int t, T* shared,
-                                           T* inverses) {
-  const TilePiece piece = order.piece(t);
-  if (piece.quarter >= 0) {
-    if constexpr (!is_complex<T>) take_quarter(g, piece.row, piece.col, piece.quarter, shared);
-  } else {
-    take_tile(g, piece.row, piece.col, order.quarters, shared, inverses);
-  }
 }
 
 }  // namespace trifactor::cuda

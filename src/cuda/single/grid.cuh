@@ -22,7 +22,7 @@ struct GridFlags {
   int* finished;  // blocks that are
   int* final;     // of each tile row: its tiles, from the left, that are final, in shares of 8 rows
   int* factored;  // of each tile column: 16-column blocks of its diagonal tile that are final, with their inverses
-  int* sent;      // of each tile row: quarters of its last tile, and of its diagonal tile, that went to the chain
+  int* sent;      // of each tile row: whether its last tile, and its diagonal tile, went to the chain
 };
 
 template <class I>
@@ -40,9 +40,6 @@ struct GridShape {
   static constexpr int blocks = edge / 16;              // a diagonal tile is factored in steps of 16 columns
   static constexpr int shares = edge / 8;               // a tile is solved in strips of 8 rows
   static constexpr int threads = 256, warps = threads / 32;
-  // Up to so many tile rows the chain's tiles are made in quarters: 0.286 against 0.293 ms at n = 2048 (float), but
-  // 0.53 against 0.47 at 3000 (double), H200.
-  static constexpr int quarters = 32;
   static constexpr int depth = 32;  // columns that a stage of the left-looking products holds
   // Paddings let a warp read fragments without bank conflicts.
   static constexpr int pad = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 4 : 2;
@@ -144,20 +141,20 @@ struct Grid {
   __device__ void send(Letter letter, int i, int row, int col, const F& x) const {
     x.for_each([&](int c, int r, auto v) { send(letter, i, row + r, col + c, T(v)); });
   }
-  /// So many quarters of the tile are there. By all threads of the block that sent them.
-  __device__ void send_off(Letter letter, int i, int quarters) const {
+  /// The tile is there. By all threads of the block that sent it.
+  __device__ void send_off(Letter letter, int i) const {
     __syncthreads();  // all has been written
-    if (threadIdx.x == 0) add_release(sent(letter, i), quarters);
+    if (threadIdx.x == 0) store_release(sent(letter, i), 1);
   }
   /// The part of one of `threads` threads, whole warps, in S := the tile. Waits until it has been sent, but not for the
   /// copy. False, and nothing is done, if it has not been sent when give_up() is true.
   template <int threads, class GiveUp>
   __device__ bool receive(Letter letter, int i, T* S, int rank, GiveUp give_up) const {
     constexpr int width = 16 / int(sizeof(T));
-    int quarters = 0;
+    int there = 0;
     if (rank % 32 == 0)
-      while ((quarters = load_acquire(sent(letter, i))) < 4 && !give_up()) __nanosleep(20);
-    if (__shfl_sync(~0u, quarters, 0) < 4) return false;
+      while ((there = load_acquire(sent(letter, i))) == 0 && !give_up()) __nanosleep(20);
+    if (__shfl_sync(~0u, there, 0) == 0) return false;
     __syncwarp();  // what lane 0 has seen is visible to all
     const T* from = message(letter, i);
 #pragma unroll 4
@@ -299,7 +296,7 @@ __device__ void store_strip(const Grid<T, column_major>& g, const Fragment<S, N>
   for (int b = 0; b < B; ++b) store_fragment(g, x[b], row, col + 16 * b);
 }
 
-/// A product of tiles, or of parts of them, or of macro tiles, which want throughput.
+/// A product of tiles, or of macro tiles, which want throughput.
 template <class T, int M, bool column_major>
 using GridProduct = Product<T, M, column_major, std::conditional_t<M == 128, T, Wide<T>>>;
 

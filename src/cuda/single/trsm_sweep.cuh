@@ -247,7 +247,8 @@ index_t sweep_message_bytes(index_t n, index_t columns, bool twice) {
 template <class T>
 bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
                             const SolveTuning& tuning) {
-  if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.sweep_columns || A.items.rows <= trsm_kernel_limit)
+  constexpr index_t min_order = 65;  // less is halved once
+  if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.sweep_columns || A.items.rows < min_order)
     return false;
   const Tile<const T> a = A.items.item(0);
   const Tile<T> b = B.item(0);
