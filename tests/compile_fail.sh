@@ -34,7 +34,9 @@ refused() {
   if compile "$1"; then echo "this compiles: $1"; exit 1; fi
   grep -qF -- "$2" "$work/words" || { cat "$work/words"; echo "no \"$2\" in the words for: $1"; exit 1; }
 }
-taken() { compile "$1" || { cat "$work/words"; echo "this does not compile: $1"; exit 1; }; }
+# taken BODY: it compiles, with all others at once.
+all_taken=
+taken() { all_taken+="{ $1 }"$'\n'; }
 
 taken 'cholesky(q, Uplo::Lower, A.view(), ints); lu(q, A.view(), ints, ints);'
 taken 'cholesky_solve(q, Uplo::Lower, C.view(), A.view()); lu_solve(q, Op::None, C.view(), ints, A.view());'
@@ -47,6 +49,7 @@ taken 'lu(q, A, i, i); lu_solve(q, Op::None, C, std::as_const(i), x); double d; 
 taken 'cholesky(q, Uplo::Lower, strided(x, 2, 2, {.count = 3}), i); auto L = strided(b, 2, 2, {.count = 3, .stride = 0}); (void)L;'
 taken 'cholesky(C, {.uplo = Uplo::Upper, .tuning = "nb=128"}).solve(b); lu(C, {.device = Device::Host, .mode = Mode::Native});'
 taken 'Matrix<double> there(q, C); std::vector<double> v = b.to_host(); Buffer<double> back(q, v); Matrix<double> M = C.to_host();'
+compile "$all_taken" || { cat "$work/words"; exit 1; }
 refused 'cholesky(q, Uplo::Lower, C, i);' WritableBatch
 refused 'cholesky_solve(q, Uplo::Lower, A, b);' WritableBatch
 refused 'cholesky_inverse(q, Uplo::Lower, A, C);' WritableBatch

@@ -8,7 +8,7 @@ template <class T>
 struct CDense : ::testing::Test {
   Handle<trifactor_queue> q = test_queue();
 };
-TYPED_TEST_SUITE(CDense, Scalars, ScalarNames);
+TYPED_TEST_SUITE(CDense, AllScalars, ScalarNames);
 
 /// Items of orders n, or of n, n - 1, ... where they are ragged, with right-hand sides, as a batch of every kind.
 template <class T>

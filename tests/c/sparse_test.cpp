@@ -11,7 +11,7 @@ struct CSparse : ::testing::Test {
   Handle<trifactor_queue> q = test_queue();
   Handle<trifactor_queue> host = made<trifactor_queue>([](auto q) { return trifactor_queue_host(1, q); });
 };
-TYPED_TEST_SUITE(CSparse, Scalars, ScalarNames);
+TYPED_TEST_SUITE(CSparse, AllScalars, ScalarNames);
 
 /// A band of small matrices as compressed columns, and its entries in full.
 template <class T, class I>

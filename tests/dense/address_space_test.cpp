@@ -7,12 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TRIFACTOR_TEST_SANITIZED 1
-#else
-#define TRIFACTOR_TEST_SANITIZED 0
-#endif
-
 namespace trifactor::test {
 namespace {
 

@@ -31,7 +31,7 @@ class LuSolve : public DeviceTest {
     return result.download();
   }
 };
-TYPED_TEST_SUITE(LuSolve, Scalars, ScalarNames);
+TYPED_TEST_SUITE(LuSolve, AllScalars, ScalarNames);
 
 TYPED_TEST(LuSolve, SolvesWithAAndItsTransposes) {
   for (index_t n : {0, 1, 2, 3, 5, 10, 50, 64, 65, 130, 300}) {

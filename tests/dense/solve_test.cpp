@@ -26,7 +26,7 @@ class CholeskySolve : public DeviceTest {
     return result.download()[0];
   }
 };
-TYPED_TEST_SUITE(CholeskySolve, Scalars, ScalarNames);
+TYPED_TEST_SUITE(CholeskySolve, AllScalars, ScalarNames);
 
 TYPED_TEST(CholeskySolve, SolvesForAnyNumberOfRightHandSides) {
   for (Uplo uplo : both_uplos)

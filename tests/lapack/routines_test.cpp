@@ -173,7 +173,7 @@ void check_lu(const std::string& prefix, const std::string& suffix) {
 
 template <class T>
 struct LapackRoutines : ::testing::Test {};
-TYPED_TEST_SUITE(LapackRoutines, Scalars, ScalarNames);
+TYPED_TEST_SUITE(LapackRoutines, AllScalars, ScalarNames);
 
 TYPED_TEST(LapackRoutines, OfCholesky) {
   for (const std::string prefix : {"", "scipy_"}) {

@@ -35,11 +35,11 @@ namespace trifactor::sparse {
 namespace {
 
 /// A symmetric pattern, by its lower triangle with the diagonal: (row, column), each once.
-struct Entries {
+struct EntryList {
   index_t n = 0;
   std::set<std::pair<index_t, index_t>> lower;
 
-  explicit Entries(index_t order, bool diagonal = true) : n(order) {
+  explicit EntryList(index_t order, bool diagonal = true) : n(order) {
     if (diagonal)
       for (index_t i = 0; i < n; ++i) add(i, i);
   }
@@ -73,8 +73,8 @@ struct Arrays {
 };
 
 template <class I = std::int32_t>
-Arrays<I> arrays_of(const Entries& entries, Stored stored = Stored::Lower, Compressed compressed = Compressed::Columns,
-                    bool sorted = true, unsigned seed = 1) {
+Arrays<I> arrays_of(const EntryList& entries, Stored stored = Stored::Lower,
+                    Compressed compressed = Compressed::Columns, bool sorted = true, unsigned seed = 1) {
   std::vector<std::pair<index_t, index_t>> list;
   for (const auto& [i, j] : entries.lower) {
     if (stored != Stored::Upper) list.emplace_back(i, j);
@@ -84,19 +84,19 @@ Arrays<I> arrays_of(const Entries& entries, Stored stored = Stored::Lower, Compr
   return {entries.n, std::move(list), compressed, stored, sorted};
 }
 
-Entries random_entries(index_t n, index_t count, std::mt19937& random) {
-  Entries e(n, random() % 4 != 0);
+EntryList random_entries(index_t n, index_t count, std::mt19937& random) {
+  EntryList e(n, random() % 4 != 0);
   for (index_t k = 0; k < count && n > 0; ++k) e.add(index_t(random() % n), index_t(random() % n));
   return e;
 }
 
 /// All kinds of patterns, many of them random.
-void for_each_pattern(const std::function<void(const std::string&, const Entries&)>& run) {
+void for_each_pattern(const std::function<void(const std::string&, const EntryList&)>& run) {
   for (const index_t n : {0, 1, 2, 3, 10, 40}) {
     const auto name = [&](const char* kind) { return kind + std::string(" of order ") + std::to_string(n); };
-    run(name("diagonal"), Entries(n));
-    run(name("empty"), Entries(n, false));
-    Entries banded(n), full(n), arrow_up(n), arrow_down(n), chain(n), pieces(n);
+    run(name("diagonal"), EntryList(n));
+    run(name("empty"), EntryList(n, false));
+    EntryList banded(n), full(n), arrow_up(n), arrow_down(n), chain(n), pieces(n);
     for (index_t i = 0; i < n; ++i)
       for (index_t j = 0; j <= i; ++j) {
         full.add(i, j);
@@ -106,7 +106,7 @@ void for_each_pattern(const std::function<void(const std::string&, const Entries
         if (i == n - 1) arrow_down.add(i, j);
         if (i / 7 == j / 7) pieces.add(i, j);
       }
-    Entries dense_row = chain;
+    EntryList dense_row = chain;
     for (index_t j = 0; j < n; ++j) dense_row.add(n / 2, j);
     run(name("banded"), banded);
     run(name("full"), full);
@@ -116,7 +116,7 @@ void for_each_pattern(const std::function<void(const std::string&, const Entries
     run(name("disconnected"), pieces);
     run(name("dense row in the middle"), dense_row);
   }
-  Entries grid(3 * 36);  // three unknowns on each point of a 6 x 6 mesh
+  EntryList grid(3 * 36);  // three unknowns on each point of a 6 x 6 mesh
   for (index_t x = 0; x < 6; ++x)
     for (index_t y = 0; y < 6; ++y)
       for (const auto& [dx, dy] : {std::pair<index_t, index_t>{0, 0}, {1, 0}, {0, 1}})
@@ -134,7 +134,7 @@ void for_each_pattern(const std::function<void(const std::string&, const Entries
 using Matrix = std::vector<std::vector<bool>>;
 
 /// L's pattern by elimination: each column joins its rows pairwise.
-Matrix eliminate(const Entries& entries, const std::vector<index_t>& inverse) {
+Matrix eliminate(const EntryList& entries, const std::vector<index_t>& inverse) {
   const index_t n = entries.n;
   Matrix L(n, std::vector<bool>(n, false));
   for (index_t i = 0; i < n; ++i) L[i][i] = true;
@@ -177,7 +177,7 @@ constexpr const char* no_merging = "tiny=0 narrow=0 medium=0 wide_zeros=0";
 constexpr const char* much_merging = "tiny=8 narrow=20 narrow_zeros=100 medium=30 medium_zeros=90 wide_zeros=50";
 
 /// Everything of a plan that does not depend on how entries are given.
-void expect_plan(const Plan& plan, const Entries& entries) {
+void expect_plan(const Plan& plan, const EntryList& entries) {
   const index_t n = entries.n, fronts = plan.fronts();
   ASSERT_EQ(plan.n, n);
   ASSERT_TRUE(is_permutation_of(plan.permutation, n));
@@ -309,7 +309,7 @@ void expect_targets(const Plan& plan, const Arrays<I>& arrays) {
 }
 
 TEST(Analysis, OfAnyPatternIsWhatEliminationGives) {
-  for_each_pattern([](const std::string& name, const Entries& entries) {
+  for_each_pattern([](const std::string& name, const EntryList& entries) {
     const auto arrays = arrays_of(entries);
     for (const auto ordering : {Ordering::Natural, Ordering::Amd, Ordering::Metis, Ordering::Auto})
       for (const char* tuning : {no_merging, "", much_merging}) {
@@ -324,7 +324,7 @@ TEST(Analysis, OfAnyPatternIsWhatEliminationGives) {
 
 TEST(Analysis, TreeAndCountsAreThoseOfElimination) {
   std::mt19937 random(3);
-  for_each_pattern([&](const std::string& name, const Entries& entries) {
+  for_each_pattern([&](const std::string& name, const EntryList& entries) {
     SCOPED_TRACE(name);
     const auto arrays = arrays_of(entries);
     std::vector<node_t> order(entries.n);
@@ -360,7 +360,7 @@ TEST(Analysis, TreeAndCountsAreThoseOfElimination) {
 }
 
 TEST(Analysis, WithoutMergingFrontsStoreNoZeros) {
-  for_each_pattern([](const std::string& name, const Entries& entries) {
+  for_each_pattern([](const std::string& name, const EntryList& entries) {
     SCOPED_TRACE(name);
     const auto arrays = arrays_of(entries);
     const auto plan = analyze(arrays.pattern, {.ordering = Ordering::Amd, .tuning = no_merging});
@@ -376,7 +376,7 @@ TEST(Analysis, WithoutMergingFrontsStoreNoZeros) {
 
 TEST(Analysis, MergingMakesFewerFrontsAndKeepsTheFill) {
   std::mt19937 random(5);
-  const Entries entries = random_entries(400, 600, random);
+  const EntryList entries = random_entries(400, 600, random);
   const auto arrays = arrays_of(entries);
   const auto plain = analyze(arrays.pattern, {.ordering = Ordering::Amd, .tuning = no_merging});
   const auto merged = analyze(arrays.pattern, {.ordering = Ordering::Amd});
@@ -428,7 +428,7 @@ TEST(Analysis, NoOrderOfChildrenHasASmallerStack) {
 }
 
 template <class I>
-void expect_every_form(const Entries& entries) {
+void expect_every_form(const EntryList& entries) {
   const auto reference = arrays_of(entries);
   for (const auto stored : {Stored::Lower, Stored::Upper, Stored::Full})
     for (const auto compressed : {Compressed::Columns, Compressed::Rows})
@@ -451,7 +451,7 @@ void expect_every_form(const Entries& entries) {
 TEST(Analysis, TakesEveryFormOfThePattern) {
   std::mt19937 random(13);
   for (const index_t n : {0, 1, 2, 5, 30}) {
-    const Entries entries = random_entries(n, 2 * n, random);
+    const EntryList entries = random_entries(n, 2 * n, random);
     expect_every_form<std::int32_t>(entries);
     expect_every_form<std::int64_t>(entries);
   }
@@ -461,7 +461,7 @@ TEST(Analysis, AddsDuplicatesUpWhenAsked) {
   std::mt19937 random(17);
   for (const index_t n : {1, 2, 6, 30})
     for (const bool sorted : {true, false}) {
-      const Entries entries = random_entries(n, 2 * n, random);
+      const EntryList entries = random_entries(n, 2 * n, random);
       std::vector<std::pair<index_t, index_t>> list;
       for (const auto& e : entries.lower) list.insert(list.end(), 1 + random() % 3, e);
       list.push_back({n - 1, n - 1}), list.push_back({n - 1, n - 1});
@@ -478,7 +478,7 @@ TEST(Analysis, GivenAndNaturalOrdersAreKeptUpToAPostorder) {
   std::mt19937 random(19);
   for (int k = 0; k < 30; ++k) {
     const index_t n = 1 + index_t(random() % 30);
-    const Entries entries = random_entries(n, 2 * n, random);
+    const EntryList entries = random_entries(n, 2 * n, random);
     const auto arrays = arrays_of(entries);
     std::vector<index_t> given(n);
     std::iota(given.begin(), given.end(), 0);
@@ -499,8 +499,8 @@ TEST(Analysis, GivenAndNaturalOrdersAreKeptUpToAPostorder) {
 }
 
 /// The five-point star on a square, with several unknowns on each point.
-Entries square(index_t side, index_t unknowns) {
-  Entries e(side * side * unknowns);
+EntryList square(index_t side, index_t unknowns) {
+  EntryList e(side * side * unknowns);
   for (index_t p = 0; p < side * side; ++p)
     for (index_t a = 0; a < unknowns; ++a)
       for (index_t b = 0; b < unknowns; ++b) {
@@ -552,7 +552,7 @@ TEST(Orderings, AutoWeighsTheTimeOfMetis) {
   EXPECT_FALSE(
       tried_metis(*analyze(arrays.pattern, {.tuning = "flops_per_ns=1 nonzero_ns=10000 metis_node_ns=1000000"})));
 
-  Entries band(5000);
+  EntryList band(5000);
   for (index_t i = 0; i < band.n; ++i)
     for (index_t j = std::max<index_t>(0, i - 3); j < i; ++j) band.add(i, j);
   const auto filled = arrays_of(band);
@@ -563,10 +563,10 @@ TEST(Orderings, AutoWeighsTheTimeOfMetis) {
 }
 
 /// Points of a mesh with all their neighbours, also across corners.
-Entries block(index_t side, int dimensions) {
+EntryList block(index_t side, int dimensions) {
   index_t points = 1;
   for (int d = 0; d < dimensions; ++d) points *= side;
-  Entries e(points);
+  EntryList e(points);
   for (index_t p = 0; p < points; ++p)
     for (index_t q = 0; q < p; ++q) {
       bool near = true;
@@ -580,9 +580,9 @@ Entries block(index_t side, int dimensions) {
 // METIS is given three tenths of the time of AMD's factorization. Only in a solid body it may save more than that.
 TEST(Orderings, AutoKnowsWhereDissectionIsBetter) {
   std::mt19937 random(3);
-  Entries tangle(1000);
+  EntryList tangle(1000);
   for (int k = 0; k < 4000; ++k) tangle.add(index_t(random() % 1000), index_t(random() % 1000));
-  const std::tuple<const char*, Entries, bool> cases[] = {
+  const std::tuple<const char*, EntryList, bool> cases[] = {
       {"solid", block(10, 3), true}, {"flat", block(32, 2), false}, {"random", tangle, false}};
   for (const auto& [name, entries, expected] : cases) {
     const auto arrays = arrays_of(entries);
@@ -610,7 +610,7 @@ TEST(Orderings, CompressionFindsTheUnknownsOfAPoint) {
   }
   const auto full = arrays_of(square(1, 9));
   EXPECT_EQ(compress(graph_of(full.pattern, false)).graph.nodes(), 1);
-  const auto diagonal = arrays_of(Entries(5));
+  const auto diagonal = arrays_of(EntryList(5));
   EXPECT_EQ(compress(graph_of(diagonal.pattern, false)).graph.nodes(), 5);
 }
 

@@ -142,7 +142,7 @@ class SparseLuTest : public ::testing::Test {
   Queue q = Queue::host();
   Random random;
 };
-TYPED_TEST_SUITE(SparseLuTest, Scalars, ScalarNames);
+TYPED_TEST_SUITE(SparseLuTest, AllScalars, ScalarNames);
 
 TYPED_TEST(SparseLuTest, FactorsAndSolvesEveryShape) {
   using T = TypeParam;

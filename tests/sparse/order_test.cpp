@@ -137,8 +137,10 @@ TEST(Dissection, IsTheSameForAnyNumberOfThreads) {
                                    with_weight(grid(90, 2, true), 6), with_weight(tangle(9000, 12000, 1), 1)}) {
     const std::vector<node_t> expected = dissect(c.graph, c.weight.data(), 1);
     EXPECT_TRUE(is_permutation_of(expected, c.points()));
-    for (const int threads : {1, 2, 3, 8, 8})
+    for (const int threads : {1, 2, 3, 8, 8}) {
+      if (TRIFACTOR_TEST_SANITIZED && threads != 3) continue;
       EXPECT_EQ(dissect(c.graph, c.weight.data(), threads), expected) << threads;
+    }
     std::vector<std::vector<node_t>> found(3);
     std::vector<std::thread> callers;
     for (auto& order : found) callers.emplace_back([&] { order = dissect(c.graph, c.weight.data(), 2); });
@@ -148,6 +150,7 @@ TEST(Dissection, IsTheSameForAnyNumberOfThreads) {
 }
 
 TEST(Dissection, HasAboutTheFillOfMetis) {
+  if (TRIFACTOR_TEST_SANITIZED) GTEST_SKIP() << "of quality";
   const std::pair<const char*, CompressedGraph> cases[] = {
       {"flat", with_weight(grid(60, 2, false), 1)},      {"flat, 100", with_weight(grid(100, 2, false), 1)},
       {"solid", with_weight(grid(14, 3, false), 1)},     {"solid, 24", with_weight(grid(24, 3, false), 1)},
@@ -340,6 +343,7 @@ struct Lower {
 TEST(Threads, MakeTheSamePlan) {
   const std::pair<Graph, index_t> cases[] = {{grid(20, 3, false), 1}, {grid(18, 3, true), 3}, {grid(75, 2, true), 6}};
   for (const auto& [graph, unknowns] : cases) {
+    if (TRIFACTOR_TEST_SANITIZED && unknowns == 3) continue;
     const Lower lower(graph, unknowns);
     std::vector<index_t> given(lower.start.size() - 1);
     std::iota(given.rbegin(), given.rend(), 0);
@@ -348,6 +352,7 @@ TEST(Threads, MakeTheSamePlan) {
       if (ordering == Ordering::Given) options.permutation = given;
       const Plan one = analyze(lower.pattern(), options, {}, 1).plan;
       for (const int threads : {2, 8}) {
+        if (TRIFACTOR_TEST_SANITIZED && threads == 2) continue;
         const Plan many = analyze(lower.pattern(), options, {}, threads).plan;
         EXPECT_EQ(many.permutation, one.permutation);
         EXPECT_EQ(many.rows, one.rows);

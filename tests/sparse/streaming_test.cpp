@@ -7,7 +7,7 @@
 namespace trifactor::test {
 namespace {
 
-constexpr const char* by_level = "levels=1 at_once=5";  // more right-hand sides than that take several passes
+constexpr const char* in_levels = "levels=1 at_once=5";  // more right-hand sides than that take several passes
 constexpr const char* small_blocks = "levels=1 at_once=5 alone=8 alone_below=16 widest=64";
 
 template <class T>
@@ -42,7 +42,7 @@ TYPED_TEST_SUITE(Streaming, Scalars, ScalarNames);
 TYPED_TEST(Streaming, WorksFromTheLeastMemoryOn) {
   using T = TypeParam;
   for (const auto& A : this->shapes())
-    for (const char* tuning : {by_level, small_blocks}) {
+    for (const char* tuning : {in_levels, small_blocks}) {
       const auto given = A.stored(Stored::Lower);
       const auto plan = analyze(given.pattern());
       const std::size_t least = this->least(plan, tuning);
@@ -101,7 +101,7 @@ TYPED_TEST(Streaming, LimitsDoNotChangeBits) {
   for (const auto& A : this->shapes()) {
     const auto given = A.stored(Stored::Lower);
     const auto plan = analyze(given.pattern());
-    for (const char* tuning : {by_level, small_blocks}) {
+    for (const char* tuning : {in_levels, small_blocks}) {
       const std::size_t least = this->least(plan, tuning);
       SparseCholesky<T> whole(this->q, plan, {.tuning = tuning});
       factor(this->q, whole, given.values);
@@ -145,7 +145,7 @@ TYPED_TEST(Streaming, NothingIsAllocatedAfterPlanningAndEveryFailureIsSurvived) 
   const auto A = poisson2d<T>(this->random, 12);
   const auto given = A.stored(Stored::Lower);
   const auto plan = analyze(given.pattern());
-  const SparseOptions options{.max_device_bytes = this->least(plan, by_level), .tuning = by_level};
+  const SparseOptions options{.max_device_bytes = this->least(plan, in_levels), .tuning = in_levels};
   {
     Queue q = test_queue();  // with nothing reserved
     SparseCholesky<T> F(q, plan, options);

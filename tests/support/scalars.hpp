@@ -1,4 +1,4 @@
-// The scalars of this build as a list for typed tests, and the wide type in which results are judged.
+// The scalars of this build as lists for typed tests, and the wide type in which results are judged.
 #pragma once
 
 #include <trifactor/types.hpp>
@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <string>
+#include <type_traits>
 
 // What tests share is compiled once, optimized, in support/*.cpp; in tests, which are not, these declare it.
 #ifndef TRIFACTOR_TEST_REFERENCE
@@ -65,9 +66,13 @@ struct Where<true, T> {
   using type = ::testing::Types<T>;
 };
 
-using Scalars = Concat<Where<TRIFACTOR_HAS_F32, float>::type, Where<TRIFACTOR_HAS_F64, double>::type,
-                       Where<TRIFACTOR_HAS_C32, std::complex<float>>::type,
-                       Where<TRIFACTOR_HAS_C64, std::complex<double>>::type>::type;
+/// All of the build: for what is written once for each scalar, such as bindings.
+using AllScalars = Concat<Where<TRIFACTOR_HAS_F32, float>::type, Where<TRIFACTOR_HAS_F64, double>::type,
+                          Where<TRIFACTOR_HAS_C32, std::complex<float>>::type,
+                          Where<TRIFACTOR_HAS_C64, std::complex<double>>::type>::type;
+/// The same, or f32 and c64 alone, which take every branch of a template.
+using Scalars = std::conditional_t<TRIFACTOR_TEST_TWO_SCALARS && TRIFACTOR_HAS_F32 && TRIFACTOR_HAS_C64,
+                                   ::testing::Types<float, std::complex<double>>, AllScalars>;
 
 /// Names typed tests by their scalar: Cholesky/f64.LeavesTheOtherTriangleAlone.
 struct ScalarNames {

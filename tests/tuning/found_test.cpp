@@ -20,7 +20,7 @@ using core::CholeskyTuning;
 constexpr std::string_view hopper[] = {"sm_90", "cuda", "any"};
 const std::string here = "[trifactor " TRIFACTOR_VERSION " on NVIDIA H200]\n";
 
-Table table_of(const std::string& text) {
+Table found_table(const std::string& text) {
   Table table;
   const TextFile files[] = {{"rows.txt", text}};
   table.add(files);
@@ -40,7 +40,7 @@ Answer ask(const Table& table, std::string_view device = "NVIDIA H200") {
 }
 
 TEST(FoundRows, CountOnTheirDeviceWithTheirVersion) {
-  const Table table = table_of("sm_90 lu any : nb=3\n" + here + "sm_90 cholesky f64 : nb=2\n");
+  const Table table = found_table("sm_90 lu any : nb=3\n" + here + "sm_90 cholesky f64 : nb=2\n");
   EXPECT_EQ(ask(table).nb, 2);
   EXPECT_EQ(ask(table).told, "");
   const auto rows = table.list();
@@ -52,7 +52,7 @@ TEST(FoundRows, CountOnTheirDeviceWithTheirVersion) {
 TEST(FoundRows, OfAnotherDeviceOrVersionAreIgnoredAloudAndOnce) {
   for (const std::string section :
        {"[trifactor 0.0.1 on NVIDIA H200]\n", "[trifactor " TRIFACTOR_VERSION " on NVIDIA H100]\n"}) {
-    const Table table = table_of(section + "sm_90 cholesky f64 : nb=2\nsm_90 cholesky any : nb=3\n");
+    const Table table = found_table(section + "sm_90 cholesky f64 : nb=2\nsm_90 cholesky any : nb=3\n");
     const Answer first = ask(table), second = ask(table);
     EXPECT_EQ(first.nb, 1);
     EXPECT_EQ(second.nb, 1);
@@ -64,7 +64,7 @@ TEST(FoundRows, OfAnotherDeviceOrVersionAreIgnoredAloudAndOnce) {
 }
 
 TEST(FoundRows, OfAnotherDeviceAreNoNewsWhereThisOneHasItsOwn) {
-  const Table table = table_of("[trifactor " TRIFACTOR_VERSION " on NVIDIA H100]\nsm_90 cholesky f64 : nb=2\n" + here +
+  const Table table = found_table("[trifactor " TRIFACTOR_VERSION " on NVIDIA H100]\nsm_90 cholesky f64 : nb=2\n" + here +
                                "sm_90 cholesky f64 : nb=4\n");
   EXPECT_EQ(ask(table).told, "");
   EXPECT_EQ(ask(table).nb, 4);
@@ -72,7 +72,7 @@ TEST(FoundRows, OfAnotherDeviceAreNoNewsWhereThisOneHasItsOwn) {
 }
 
 TEST(FoundRows, OfAnotherArchitectureAreNoNewsEither) {
-  const Answer answer = ask(table_of("[trifactor 0.0.1 on Xeon]\navx512 cholesky f64 : nb=2\n"));
+  const Answer answer = ask(found_table("[trifactor 0.0.1 on Xeon]\navx512 cholesky f64 : nb=2\n"));
   EXPECT_EQ(answer.told + std::to_string(answer.nb), "1");
 }
 
@@ -81,7 +81,7 @@ TEST(FoundRows, AWrongSectionNamesTheLineAndTheRule) {
        {"[", "[]", "[trifactor]", "[trifactor 0.1.0]", "[trifactor 0.1.0 on]", "[trifactor 0.1.0 on ]",
         "[other 0.1.0 on H200]", "[trifactor 0.1.0 on H200", "[trifactor 0.1.0 on H200] # why", "[\x1b[31m]"}) {
     try {
-      table_of("any lu any : nb=1\n" + wrong + "\n");
+      found_table("any lu any : nb=1\n" + wrong + "\n");
       ADD_FAILURE() << wrong;
     } catch (const InvalidArgument& e) {
       const std::string message = e.what();
