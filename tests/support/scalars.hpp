@@ -70,9 +70,9 @@ struct Where<true, T> {
 using AllScalars = Concat<Where<TRIFACTOR_HAS_F32, float>::type, Where<TRIFACTOR_HAS_F64, double>::type,
                           Where<TRIFACTOR_HAS_C32, std::complex<float>>::type,
                           Where<TRIFACTOR_HAS_C64, std::complex<double>>::type>::type;
-/// The same, or f32 and c64 alone, which take every branch of a template.
-using Scalars = std::conditional_t<TRIFACTOR_TEST_TWO_SCALARS && TRIFACTOR_HAS_F32 && TRIFACTOR_HAS_C64,
-                                   ::testing::Types<float, std::complex<double>>, AllScalars>;
+/// The same, or f64 and c32 alone, which take every branch of a template.
+using Scalars = std::conditional_t<TRIFACTOR_TEST_TWO_SCALARS && TRIFACTOR_HAS_F64 && TRIFACTOR_HAS_C32,
+                                   ::testing::Types<double, std::complex<float>>, AllScalars>;
 
 /// Names typed tests by their scalar: Cholesky/f64.LeavesTheOtherTriangleAlone.
 struct ScalarNames {

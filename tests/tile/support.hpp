@@ -14,12 +14,12 @@
 
 namespace trifactor::tile_test {
 
-/// The scalars of this build, or f32 and c64 alone, which take every branch of a template.
+/// The scalars of this build, or f64 and c32 alone, which take every branch of a template.
 #define AND_SCALAR(T) , T
 template <class, class... T>
 using AfterTheFirst = ::testing::Types<T...>;
-#if TRIFACTOR_TEST_TWO_SCALARS && TRIFACTOR_HAS_F32 && TRIFACTOR_HAS_C64
-using Scalars = ::testing::Types<float, core::Complex<double>>;
+#if TRIFACTOR_TEST_TWO_SCALARS && TRIFACTOR_HAS_F64 && TRIFACTOR_HAS_C32
+using Scalars = ::testing::Types<double, core::Complex<float>>;
 #else
 using Scalars = AfterTheFirst<void TRIFACTOR_FOR_EACH_SCALAR(AND_SCALAR)>;
 #endif
