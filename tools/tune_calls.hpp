@@ -11,6 +11,9 @@
 
 namespace program {
 
+using trifactor::index_t;
+using trifactor::Scalar;
+
 /// Calls that a row is for.
 struct CallClass {
   std::string op, operation;  // of --ops; of the row

@@ -63,8 +63,8 @@ __device__ __forceinline__ void factor_together(const Chunk<T>& chunk, unsigned 
 
 /// Items of order up to `above`, which is 8 * max_tiles at most, of a ragged batch. A chunk is work for up to 32 turns
 /// of one warp, see MixedTurn, grid (chunks, 32). The first `early` of each chunk, its largest items, come first, chunk
-/// by chunk from the last one on as ItemTurn does it; then the next ones of all chunks, and so on: what is left at the
-/// end is small and fills the gaps.
+/// by chunk from the last one on; then the next ones of all chunks, and so on: what is left at the end is small and
+/// fills the gaps.
 template <class T, int max_tiles>
 __global__ void __launch_bounds__(32, WarpShape<T, max_tiles>::blocks)
     cholesky_mixed_kernel(const __grid_constant__ Items<T> A, int above, int* info, index_t first, bool resets) {
