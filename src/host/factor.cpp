@@ -19,24 +19,15 @@ namespace {
 constexpr index_t tile_order = 16;  // up to here a LAPACK call costs more than the arithmetic in it
 
 // From so much work on, one matrix is faster with threads inside LAPACK: 16 cores of a Xeon, OpenBLAS 0.3.26. Cholesky
-// of order 500: 1.3 ms alone, 1.5 with 16 threads; LU of it 4.6 and 3.1, of order 100 0.07 and 0.47.
-constexpr double worth_a_team_of_potrf = 1e8, worth_a_team_of_getrf = 4e7;
+// of order 500: 1.3 ms alone, 1.5 with 16 threads. LU, whose panels keep few threads busy: of order 100 0.07 alone and
+// 0.47 with 16; of order 500 2.1, 2.2 and 3.3 with 4, 8 and 16; of order 1000 9.6, 7.2 and 8.7.
+constexpr WorthATeam worth_a_team_of_potrf{1e8}, worth_a_team_of_getrf{4e7, 1.5e8, 1e9};
 
 /// For team_for: what a Cholesky factorization of the largest item costs, in flops and entries.
 template <class T>
 double factor_work(const Items<T>& A) {
   const double m = double(A.rows), n = double(A.cols), k = double(min(A.rows, A.cols));
   return m * n * (1 + k / 3);
-}
-
-/// Threads for LU, whose panels keep few of BLAS's own busy. 16 cores of a Xeon, OpenBLAS 0.3.26, ms with 4, 8 and 16
-/// of them: order 500 2.1, 2.2 and 3.3; order 1000 9.6, 7.2 and 8.7.
-template <class T>
-int lu_team(int threads, const Items<T>& A) {
-  const double flops = 2 * factor_work(A);
-  const int team = blas_team(threads, A.count, flops, worth_a_team_of_getrf);
-  if (A.count > 1 || !blas_has_own_threads()) return team;
-  return min(team, flops < 1.5e8 ? 4 : flops < 1e9 ? 8 : threads);
 }
 
 /// The first column whose pivot was not positive and finite. LAPACK's own info misses NaN and Inf: a NaN pivot leaves
@@ -179,7 +170,7 @@ bool HostEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTun
   reset_info(A, false, info);
   const Traced traced(*this, "lu_whole", A.rows, A.cols);
   const BlasCallers callers(threads_, A.count == 1 || min(A.rows, A.cols) > tile_order ? A.count : 0);
-  const ThreadScope scope(lu_team(threads_, A), A.count > 1);
+  const ThreadScope scope(blas_team(threads_, A.count, 2 * factor_work(A), worth_a_team_of_getrf), A.count > 1);
   for_items(threads_, A.count, info, 2 * factor_work(A), [&](index_t b) {
     const auto a = A.item(b);
     if (a.rows == 0 || a.cols == 0) return;
@@ -195,7 +186,7 @@ void HostEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
   {
     const Traced traced(*this, "lu_tile", A.rows, A.cols);
     const BlasCallers callers(threads_, min(A.rows, A.cols) > tile_order ? A.count : 0);
-    const ThreadScope scope(lu_team(threads_, A), A.count > 1);
+    const ThreadScope scope(blas_team(threads_, A.count, 2 * factor_work(A), worth_a_team_of_getrf), A.count > 1);
     const int team = A.count == 1 ? 1 : team_for(threads_, double(A.count) * 2 * factor_work(A));
     Interruption stop;
 #pragma omp parallel for schedule(dynamic) num_threads(team)

@@ -9,7 +9,7 @@ namespace trifactor::host {
 namespace {
 // From so many flops on, one item is faster with threads inside BLAS: 16 cores of a Xeon, OpenBLAS 0.3.26. 500 rows and one
 // right-hand side: 0.18 ms with and without; 100 rows and 64: 0.17 ms alone, 0.03 with 16 threads.
-constexpr double worth_a_team_of_trsm = 3e5, worth_a_team_of_products = 1e6;
+constexpr WorthATeam worth_a_team_of_trsm{3e5}, worth_a_team_of_products{1e6};
 }  // namespace
 
 template <class T>

@@ -47,18 +47,22 @@ inline int team_for(int threads, double work) {
   return work < worth_waking * threads ? 1 : threads;
 }
 
+/// From so many flops on, one item is worth four threads inside BLAS, eight, and all of them.
+struct WorthATeam {
+  double four, eight = four, all = 3e8;
+};
+
 /// Threads of an operation that calls BLAS for `count` items of so many flops each: all of them for several items. A
-/// single one gets one thread where it is not worth waking the others inside BLAS, and few below worth_all. BLAS's own
+/// single one gets one thread where it is not worth waking the others inside BLAS, and few below worth.all. BLAS's own
 /// threads sleep when they are left out, so that a team between one and all costs nothing. BLAS on OpenMP gets all: see
 /// team_for.
-inline int blas_team(int threads, index_t count, double flops, double worth_a_team) {
+inline int blas_team(int threads, index_t count, double flops, const WorthATeam& worth) {
   // 16 cores of a Xeon, 8 and 16 threads: two triangles of order 500 with 64 right-hand sides, 2e7 flops each, 0.43 and
   // 0.49 ms.
-  constexpr int few = 8;
-  constexpr double worth_all = 3e8;
   if (count > 1) return threads;
-  if (flops < worth_a_team) return 1;
-  return flops < worth_all && blas_has_own_threads() ? core::min(threads, few) : threads;
+  if (flops < worth.four) return 1;
+  if (flops >= worth.all || !blas_has_own_threads()) return threads;
+  return core::min(threads, flops < worth.eight ? 4 : 8);
 }
 
 /// f(b) for every item whose info is 0; work_each as in team_for. A ThreadScope is the caller's where f calls BLAS.
