@@ -68,15 +68,26 @@ index_t largest_front(const Plan& plan) {
   return largest;
 }
 
+/// Entries of the update matrix of each front, and of those of its children together.
+struct UpdateSizes {
+  std::vector<index_t> own, of_children;
+};
+UpdateSizes update_sizes(const Plan& plan, const core::UpdateShape& shape) {
+  UpdateSizes sizes{std::vector<index_t>(plan.fronts()), std::vector<index_t>(plan.fronts(), 0)};
+  for (index_t s = 0; s < plan.fronts(); ++s) {
+    sizes.own[s] = shape.entries(order_of_update(plan, s));
+    if (const index_t p = plan.parent[s]; p >= 0) sizes.of_children[p] += sizes.own[s];
+  }
+  return sizes;
+}
+
 /// Alive at once when fronts are taken one by one.
 index_t least_updates(const Plan& plan, const core::UpdateShape& shape) {
-  std::vector<index_t> of_children(plan.fronts(), 0);
+  const UpdateSizes sizes = update_sizes(plan, shape);
   index_t alive = 0, most = 0;
   for (index_t s = 0; s < plan.fronts(); ++s) {
-    const index_t own = shape.entries(order_of_update(plan, s));
-    most = std::max(most, alive += own);
-    alive -= of_children[s];
-    if (plan.parent[s] >= 0) of_children[plan.parent[s]] += own;
+    most = std::max(most, alive += sizes.own[s]);
+    alive -= sizes.of_children[s];
   }
   return most;
 }
@@ -99,10 +110,11 @@ void for_limits(index_t limit, index_t least, Try try_limit) {
 std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules, const BranchLimits& limits) {
   const index_t fronts = plan.fronts();
   const std::vector<index_t> peak = level_peaks(plan, rules.update);
-  std::vector<index_t> first(fronts), own(fronts), of_children(fronts, 0);  // of the subtree; update matrices
-  for (index_t s = 0; s < fronts; ++s) first[s] = s, own[s] = rules.update.entries(order_of_update(plan, s));
+  const UpdateSizes updates = update_sizes(plan, rules.update);
+  std::vector<index_t> first(fronts);  // front of the subtree
+  for (index_t s = 0; s < fronts; ++s) first[s] = s;
   for (index_t s = 0; s < fronts; ++s)
-    if (const index_t p = plan.parent[s]; p >= 0) first[p] = std::min(first[p], first[s]), of_children[p] += own[s];
+    if (const index_t p = plan.parent[s]; p >= 0) first[p] = std::min(first[p], first[s]);
   const auto factor_entries = [&](index_t begin, index_t end) {
     return plan.factor_start[end] - plan.factor_start[begin];
   };
@@ -117,7 +129,7 @@ std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules
   for (index_t s = 0; s < fronts;) {
     if (first[s] < s || !fits(s)) {  // its children are in earlier branches
       branches.push_back({s, s + 1}), open = false;
-      alive += own[s] - of_children[s], ++s;
+      alive += updates.own[s] - updates.of_children[s], ++s;
       continue;
     }
     index_t root = s;  // of the largest subtree that begins with s and fits
@@ -126,7 +138,7 @@ std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules
         (in_branch + peak[root] > limits.updates || factor_entries(branches.back().begin, root + 1) > limits.factor))
       open = false;
     if (!open) branches.push_back({s, s}), in_branch = alive, open = true;
-    branches.back().end = root + 1, in_branch += peak[root], alive += own[root], s = root + 1;
+    branches.back().end = root + 1, in_branch += peak[root], alive += updates.own[root], s = root + 1;
   }
   return branches;
 }
