@@ -54,6 +54,8 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
                              Real<T> shift, double* shifts, NormOf norm_of, bool flag, const Inverses<T>& inverses) {
   // Scratch memory. While arena().planning(), operations take what they need and do nothing else.
   { e.arena() } -> std::same_as<Arena&>;
+  // Scratch memory that only saves time: data() is null where it would be more than half of what is free.
+  { e.template take_spare<T>(k) } -> std::same_as<Arena::Scratch<T>>;
 
   // A second lane beside this one: side() is an engine, fork() makes it wait for all that was enqueued here,
   // join() makes this one wait for all that was enqueued there.
@@ -135,6 +137,8 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // Those interchanges as one operation, if the engine has one: lu_swap_left(A, pivots, nb) makes in every panel of nb columns
   // the interchanges of the panels to the right of it. True when it was done.
   { e.lu_swap_left(A, read_pivots, k) } -> std::same_as<bool>;
+  // to := from, of one matrix that lies by columns or by rows: copy_matrix(from, to).
+  e.copy_matrix(C, A);
   // Makes the next n interchanges, or takes them back: swap_rows(A, pivots, n, backward, info). Row 0 of A is row
   // pivots.first.
   e.swap_rows(A, read_pivots, k, flag, read_info);

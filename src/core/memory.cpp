@@ -79,6 +79,7 @@ void* Arena::bump(std::size_t bytes) {
 }
 
 void* Arena::try_bump(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
   const auto before = mark();
   try {
     return bump(bytes);

@@ -68,7 +68,7 @@ class Arena {
     T* data_;
   };
   template <class T> Scratch<T> take(index_t size) { return Scratch<T>(*this, size); }
-  /// The same, but data() is null where memory runs out.
+  /// The same, but data() is null where memory runs out, or nothing is asked for.
   template <class T> Scratch<T> try_take(index_t size) { return Scratch<T>(*this, size, std::nothrow); }
 
  private:

@@ -4,6 +4,8 @@
 
 #include <trifactor/types.hpp>
 
+#include <limits>
+
 namespace trifactor::core {
 
 enum class Looking { Left, Right };
@@ -40,6 +42,7 @@ struct LuTuning {
   index_t whole = 0;          // up to this min(m, n) an item is one engine operation, if it has one for its shape
   index_t nb = 128;           // width of a panel
   index_t leaf = 16;          // a panel is cut into parts of at most this width
+  index_t by_rows = std::numeric_limits<int>::max();  // CUDA: from this min(m, n) on, one matrix is updated in a copy by rows
 
   bool operator==(const LuTuning&) const = default;
 };

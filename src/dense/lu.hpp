@@ -84,6 +84,37 @@ class LuLanes {
   bool joined_ = false;
 };
 
+/// The columns of a matrix that no panel has come near. Every panel moves rows there, so large matrices have a copy of these
+/// columns that lies by rows, where there is memory for it; the others are their own.
+template <class T, EngineFor<T> E>
+class FarColumns {
+ public:
+  FarColumns(E& e, E& updates, Items<T> A, bool by_rows)
+      : updates_(updates), A_(A), line_(ceil_div(A.cols, index_t(16)) * 16),
+        room_(e.template take_spare<T>(by_rows ? A.rows * line_ : 0)), far_(A) {
+    if (copied()) far_ = one_matrix(room_.data(), A.cols, A.rows, line_).flipped();
+    if (copied()) set_path("blocked right", " by rows");
+  }
+  Items<T> block(index_t i, index_t j, index_t rows, index_t cols) const { return far_.block(i, j, rows, cols); }
+  /// From this column on, they are as in A.
+  void begin(index_t j) const {
+    const index_t cols = A_.cols - j;
+    if (copied()) updates_.copy_matrix(Items<const T>(A_.block(0, j, A_.rows, cols)), block(0, j, A_.rows, cols));
+  }
+  /// A is as they are, in a block that is final, or that a panel comes near.
+  void bring(index_t i, index_t j, index_t rows, index_t cols) const {
+    if (copied()) updates_.copy_matrix(Items<const T>(block(i, j, rows, cols)), A_.block(i, j, rows, cols));
+  }
+
+ private:
+  bool copied() const { return room_.data() != nullptr; }
+  E& updates_;
+  Items<T> A_;
+  index_t line_;
+  Arena::Scratch<T> room_;
+  Items<T> far_;
+};
+
 /// info was reset. With one matrix and two lanes, panels go ahead: the panels' lane also updates the columns of the next panel,
 /// leaf by leaf, and the other lane those to the right, the columns of the panel after the next first. Otherwise the columns
 /// of the next panel are updated with all of this one, and the panel hides behind the update of the others.
@@ -100,17 +131,20 @@ void lu_blocked(LuLanes<E>& lanes, Items<T> A, Pivots<int> pivots, int* info, co
     const index_t beyond = window.cols - min(nb, all - first);
     lu_panel(engine, window, window_pivots, window_info, skip, panel.leaf(tuning.leaf), 0, beyond, ready);
   };
+  const bool by_rows = ahead && !A.is_flipped && all >= tuning.by_rows && reach < n;
+  const FarColumns<T, E> far(lanes.engine, updates, A, by_rows);
   const auto triangle = plain(A.block(0, 0, nb, nb));
   const index_t edge = ahead ? lanes.engine.inverse_edge(triangle, A, SolveTuning{}) : 0;
   auto inverses = lanes.engine.arena().template take<T>(edge > 0 ? updates.inverses_size(triangle) : 0);
+  far.begin(reach);
   auto next = A.block(0, 0, m, reach);
   panel.begin(next, pivots, info, 0, factor);
   panel.end(next, pivots, info, 0, factor);
   for (index_t k = 0; k < all; k += nb) {
     const index_t w = min(nb, all - k), k1 = k + w, v = min(nb, all - k1), k2 = ahead ? reach : k1 + v;
     auto L = A.block(k, k, m - k, w);
-    const auto update = [&](E& e, index_t j, index_t cols, PanelInverses<T> with = {}) {   // A12 := L11^-1 A12,  A22 -= L21 A12
-      lu_trailing_update(e, L, pivots.from(k), A.block(k, j, m - k, cols), skip, with);
+    const auto update = [&](E& e, const auto& in, index_t j, index_t cols, PanelInverses<T> with = {}) {
+      lu_trailing_update(e, L, pivots.from(k), in.block(k, j, m - k, cols), skip, with);   // A12 := L11^-1 A12,  A22 -= L21 A12
     };
     const PanelInverses<T> inverted{inverses.data(), edge};
     index_t done = 0;   // columns from k2 on
@@ -118,13 +152,14 @@ void lu_blocked(LuLanes<E>& lanes, Items<T> A, Pivots<int> pivots, int* info, co
     updates.wait_for_mark(panels);
     if (!ahead && v > 0) {
       if (k > 0) panels.wait_for_mark(updates);
-      update(panels, k1, v);
+      update(panels, A, k1, v);
     }
     if (ahead) {
       if (edge > 0) updates.invert_blocks(unit_lower, plain(L.block(0, 0, w, w)), inverses.data(), skip);
       done = v > 0 ? min(nb, n - k2) : 0;
       reach = k2 + done;
-      update(updates, k2, done, inverted);
+      update(updates, far, k2, done, inverted);
+      far.bring(k, k2, m - k, done);
       updates.mark();
       waits = true;
     }
@@ -132,7 +167,8 @@ void lu_blocked(LuLanes<E>& lanes, Items<T> A, Pivots<int> pivots, int* info, co
       next = A.block(k1, k1, m - k1, ahead ? reach - k1 : v);
       panel.begin(next, pivots.from(k1), info, k1, factor);
     }
-    update(updates, k2 + done, n - k2 - done, inverted);
+    update(updates, far, k2 + done, n - k2 - done, inverted);
+    far.bring(k, k2 + done, w, n - k2 - done);
     if (!ahead) updates.mark();
     if (!late) updates.swap_rows(A.block(k, 0, m - k, k), pivots.from(k), w, false, skip);
     if (v > 0) panel.end(next, pivots.from(k1), info, k1, factor);

@@ -27,6 +27,10 @@ class HostEngine {
 
   int threads() const { return threads_; }
   Arena& arena() { return arena_; }
+  template <class T>
+  Arena::Scratch<T> take_spare(index_t) {
+    return arena_.try_take<T>(0);
+  }
   HostEngine& side() { return *this; }
   void fork() {}
   void join() {}
@@ -113,6 +117,8 @@ class HostEngine {
   bool lu_swap_left(Items<T>, Pivots<const int>, index_t) {
     return false;
   }
+  template <class T>
+  void copy_matrix(Items<const T> from, Items<T> to);
   template <class T>
   void swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
   template <class T>

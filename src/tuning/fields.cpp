@@ -23,7 +23,8 @@ constexpr index_t flops = 1000000000000000;   // compared in double
 
 // What trifactor tune tries. A row is for a range of orders, so a crossover is on or off in it.
 using Calls = Candidates::Calls;
-constexpr index_t crossover[] = {0, order}, crossover_of_entries[] = {1, entries}, two_words[] = {0, 1};
+constexpr index_t crossover[] = {0, order}, crossover_of_entries[] = {1, entries}, crossover_of_copies[] = {1, order};
+constexpr index_t two_words[] = {0, 1};
 constexpr index_t widths[] = {16, 32, 64, 128, 256, 512, 1024, 2048}, step_widths[] = {16, 32, 64, 128};
 constexpr index_t bands[] = {1, 2, 4, 8}, orders_per_item[] = {8, 10, 12, 16, 20, 24, 32, 40, 64};
 constexpr index_t sides[] = {0, 1, 4, 8, 16, 32, 64, 128}, sides_at_once[] = {8, 16, 32, 64, 128};
@@ -78,6 +79,7 @@ constexpr Field lu_fields[] = {
     number<&LuTuning::whole>("whole", 0, order, {crossover}, {crossover, Calls::Any, 0, 1024}),
     number<&LuTuning::nb>("nb", 1, order, blocked, blocked),
     number<&LuTuning::leaf>("leaf", 1, order, blocked, blocked),
+    number<&LuTuning::by_rows>("by_rows", 1, order, none, {crossover_of_copies, Calls::One, 2048}),
 };
 constexpr Field solve_fields[] = {
     number<&SolveTuning::sweep_columns>("sweep_columns", 0, order, none, {sides, Calls::One, 65}),

@@ -75,19 +75,7 @@ void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   launch_trsm(stream_, shape, A, B, Pivots<const int>{}, info);
 }
 
-template <class T>
-bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
-  if (L.rows > (A.count > 1 ? trsm_kernel_limit : A.pointers ? 0 : lu_rows_limit)) return false;
-  if (arena().planning() || A.cols == 0) return true;
-  const Traced traced(*this, "lu_row_block", L.rows, A.cols, L.rows);
-  if (A.count == 1)
-    launch_lu_rows_of_one(stream_, L, pivots, A, info);
-  else
-    launch_trsm(stream_, unit_lower, plain(L), A, pivots, info);
-  return true;
-}
-
-/// Few columns beside a panel of one matrix: all interchanges, then 32 columns of the panel at a time.
+/// Few columns beside a panel of one matrix: all interchanges, then 32 columns of the panel at a time, in as many rows as it has.
 template <class T>
 void CudaEngine::lu_narrow_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
   const index_t m = L.rows, w = L.cols;
@@ -98,12 +86,34 @@ void CudaEngine::lu_narrow_update(Items<const T> L, Pivots<const int> pivots, It
                      A.block(k, 0, m - k, A.cols), static_cast<int*>(flags_), info);
 }
 
+/// Whether that is good for so many columns beside the panel L.
+template <class T>
+bool CudaEngine::lu_narrow(Items<const T> L, const Items<T>& A, index_t columns) const {
+  constexpr index_t max_ld = index_t(1) << 26;                  // offsets in 32 columns are ints
+  const bool in_background = main_->background_.get() == this;  // where deep products are better
+  const index_t widest = in_background ? lu_rows_limit : 256;   // of L
+  return A.count == 1 && !A.pointers && !A.is_flipped && A.ld < max_ld && A.cols <= columns && L.cols <= widest;
+}
+
+template <class T>
+bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
+  const bool one = A.count == 1, narrow = lu_narrow(L, A, 1024) && L.rows > lu_rows_limit;
+  if (L.rows > (!one ? trsm_kernel_limit : A.pointers || A.is_flipped ? 0 : lu_rows_limit) && !narrow) return false;
+  if (arena().planning() || A.cols == 0) return true;
+  const Traced traced(*this, "lu_row_block", L.rows, A.cols, L.rows);
+  if (narrow)
+    lu_narrow_update(L, pivots, A, info);
+  else if (one)
+    launch_lu_rows_of_one(stream_, L, pivots, A, info);
+  else
+    launch_trsm(stream_, unit_lower, plain(L), A, pivots, info);
+  return true;
+}
+
 template <class T>
 bool CudaEngine::lu_trailing_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
-  constexpr index_t narrow = 512, max_ld = index_t(1) << 26;  // offsets in 32 columns are ints
-  const bool one = A.count == 1, in_background = main_->background_.get() == this;  // where deep products are better
-  const index_t widest = in_background ? lu_rows_limit : narrow / 2;  // of L
-  if (one && (A.pointers || A.is_flipped || A.ld >= max_ld || A.cols > narrow || L.cols > widest)) return false;
+  const bool one = A.count == 1;
+  if (one && !lu_narrow(L, A, 512)) return false;
   if (!one && (is_complex<T> || !lu_swaps_late(A) || L.cols > lu_trailing_limit)) return false;
   if (arena().planning() || A.cols == 0) return true;
   const Traced traced(*this, "lu_trailing_update", A.rows, A.cols, L.cols);

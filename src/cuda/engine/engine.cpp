@@ -84,8 +84,7 @@ bool CudaEngine::cholesky_realigned(Items<T> A, int band, int* info) {
   constexpr index_t line = 16;  // entries: whole sectors of memory, in every scalar, and what a tensor map is made of
   const index_t n = A.rows, order = ceil_div(n, line) * line;  // beyond n the copy is the identity
   const bool planning = arena().planning();
-  if (!planning && capturing() && !arena().has_room(std::size_t(order * order) * sizeof(T))) return false;
-  const auto room = arena().try_take<T>(order * order);
+  const auto room = take_spare<T>(order * order);
   if (!planning && !room.data()) return false;
   Items<T> copy = one_matrix(room.data(), order, order, order);
   if (A.is_flipped) copy = copy.flipped();
@@ -141,7 +140,7 @@ void CudaEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool
   constexpr index_t one_by_one = 128;  // a panel's exchanges; those of a whole matrix become a permutation first
   constexpr index_t max_entries = index_t(1) << 22;  // that are permuted at once
   if (A.cols == 0 || n == 0 || A.count == 0) return;
-  if (one_strided(A) && !A.is_flipped && !backward && (pivots.first != 0 || n != A.rows || n <= one_by_one)) {
+  if (one_strided(A) && !backward && (pivots.first != 0 || n != A.rows || n <= one_by_one)) {
     if (arena().planning()) return;
     const Traced traced(*this, "swap_rows", A.rows, A.cols, n);
     return launch_exchange_rows(stream_, A, pivots, n, info);

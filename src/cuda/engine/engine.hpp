@@ -69,6 +69,8 @@ class CudaEngine {
 
   /// Of the device.
   std::size_t free_bytes() const;
+  /// Whether scratch memory of this size, which could be done without, is reserved, or is no more than half of what is free.
+  bool may_spare(std::size_t bytes) const;
   void* allocate(std::size_t bytes);
   void deallocate(void*) noexcept;
   void fill_zero(void*, std::size_t bytes);
@@ -79,6 +81,10 @@ class CudaEngine {
                         std::size_t rows, std::size_t cols);
 
   Arena& arena() { return main_->arena_; }
+  template <class T>
+  Arena::Scratch<T> take_spare(index_t size) {
+    return arena().try_take<T>(may_spare(std::size_t(size) * sizeof(T)) ? size : 0);
+  }
   Arena& pinned() { return main_->pinned_; }
   CudaEngine& side() { return *side_; }
   void fork();
@@ -159,6 +165,8 @@ class CudaEngine {
   template <class T>
   bool lu_swap_left(Items<T> A, Pivots<const int> pivots, index_t nb);
   template <class T>
+  void copy_matrix(Items<const T> from, Items<T> to);
+  template <class T>
   void swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info);
   template <class T>
   void log_det(Items<const T> L, Real<T>* out, const int* info);
@@ -237,6 +245,8 @@ class CudaEngine {
   };
   void* take_marks(index_t count);
   void add_marks(Trace&, const MarkedSpan&);
+  template <class T>
+  bool lu_narrow(Items<const T> L, const Items<T>& A, index_t columns) const;
   template <class T>
   void lu_narrow_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
   template <class T>

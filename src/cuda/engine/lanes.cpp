@@ -153,6 +153,10 @@ std::size_t CudaEngine::free_bytes() const {
   return free;
 }
 
+bool CudaEngine::may_spare(std::size_t bytes) const {
+  return main_->arena_.has_room(bytes) || (!capturing() && bytes <= free_bytes() / 2);
+}
+
 bool CudaEngine::capturing() const {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(as_stream(stream_), &status), "cudaStreamIsCapturing");

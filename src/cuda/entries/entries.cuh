@@ -114,6 +114,33 @@ void CudaEngine::mirror_lower(Items<T> A, const int* info) {
   launch(stream_, mirror_lower_kernel<T>, grid, 256, 0, A, info);
 }
 
+/// A block for each square of 32 x 32, which is read along the lines of `from` and written along those of `to`.
+template <class T>
+__global__ void __launch_bounds__(256) copy_matrix_kernel(Tile<const T> from, Tile<T> to) {
+  constexpr int edge = 32;
+  __shared__ T square[edge][edge + 1];
+  const index_t i0 = index_t(blockIdx.x) * edge, j0 = index_t(blockIdx.y) * edge;
+  const int x = int(threadIdx.x) % edge, y = int(threadIdx.x) / edge;
+  const auto each = [&](index_t row_stride, auto f) {
+    const bool down = row_stride == 1;
+#pragma unroll
+    for (int t = y; t < edge; t += 8) {
+      const int i = down ? x : t, j = down ? t : x;
+      if (i0 + i < from.rows && j0 + j < from.cols) f(i, j);
+    }
+  };
+  each(from.row_stride, [&](int i, int j) { square[j][i] = from(i0 + i, j0 + j); });
+  __syncthreads();  // the square is there
+  each(to.row_stride, [&](int i, int j) { to(i0 + i, j0 + j) = square[j][i]; });
+}
+template <class T>
+void CudaEngine::copy_matrix(Items<const T> from, Items<T> to) {
+  if (arena().planning() || to.rows == 0 || to.cols == 0) return;
+  const Traced traced(*this, "copy_matrix", to.rows, to.cols);
+  const dim3 grid(unsigned(ceil_div(to.rows, 32)), unsigned(ceil_div(to.cols, 32)));
+  launch(stream_, copy_matrix_kernel<T>, grid, 256, 0, from.item(0), to.item(0));
+}
+
 /// A block for each 32 columns. What a hermitian matrix has on the other side of its diagonal are rows of the triangle
 /// that is given: lanes take neighbouring rows of one column. Sums are added in the same order in every run.
 template <class T>
@@ -272,6 +299,7 @@ void CudaEngine::restore(Items<T> X, const int* info, T* saved) {
   template void trifactor::cuda::CudaEngine::log_det<T>(Items<const T>, Real<T>*, const int*);                        \
   template void trifactor::cuda::CudaEngine::set_identity<T>(Items<T>, const int*);                                   \
   template void trifactor::cuda::CudaEngine::mirror_lower<T>(Items<T>, const int*);                                   \
+  template void trifactor::cuda::CudaEngine::copy_matrix<T>(Items<const T>, Items<T>);                                \
   template void trifactor::cuda::CudaEngine::column_norms<T>(Items<const T>, NormOf, double*);                        \
   template void trifactor::cuda::CudaEngine::save_lower<T>(Items<const T>, T*, double*);                              \
   template void trifactor::cuda::CudaEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*); \

@@ -29,30 +29,68 @@ void launch_lu(void* stream, Items<T> A, Pivots<int> pivots, int* info) {
   launch(stream, lu_kernel<T>, grid_for(A.count), lu_threads, 0, A, pivots, info);
 }
 
-inline constexpr int exchange_threads = 256, max_exchanges = 256;
+inline constexpr int exchange_threads = 256, line_threads = 512, max_exchanges = 256;
 
-/// Interchanges of one matrix, up to max_exchanges of them.
+/// The interchanges as moves, by all threads of a block.
+__device__ inline void find_moves_of_pivots(RowMoves<max_exchanges>& moves, const int* pivots, int first, int steps) {
+  __shared__ int partner[max_exchanges];
+  for (int i = int(threadIdx.x); i < steps; i += int(blockDim.x)) partner[i] = pivots[i] - 1 - first;
+  __syncthreads();  // the interchanges are there
+  moves.find(partner, steps);
+}
+
+/// Interchanges of one matrix that lies by columns, up to max_exchanges of them.
 template <class T>
 __global__ void __launch_bounds__(exchange_threads)
     exchange_rows_kernel(Tile<T> A, const int* pivots, int first, int steps, const int* info) {
-  __shared__ int partner[max_exchanges];
   __shared__ RowMoves<max_exchanges> moves;
   if (info && *info != 0) return;
-  for (int i = int(threadIdx.x); i < steps; i += exchange_threads) partner[i] = pivots[i] - 1 - first;
-  __syncthreads();  // the interchanges are there
-  moves.find(partner, steps);
+  find_moves_of_pivots(moves, pivots, first, steps);
   constexpr int warps = exchange_threads / 32;
   moves.apply(A.data, A.col_stride, steps, int(blockIdx.x) * warps + int(threadIdx.x) / 32, int(gridDim.x) * warps,
               int(A.cols));
 }
 
+/// Of one that lies by rows. A block has 32 columns at a time, a warp some of the rows that move.
+template <class T>
+__global__ void __launch_bounds__(line_threads)
+    exchange_lines_kernel(Tile<T> A, const int* pivots, int first, int steps, const int* info) {
+  __shared__ RowMoves<max_exchanges> moves;
+  if (info && *info != 0) return;
+  find_moves_of_pivots(moves, pivots, first, steps);
+  constexpr int warps = line_threads / 32, slots = max_exchanges / warps;
+  const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+  for (index_t j0 = index_t(blockIdx.x) * 32; j0 < A.cols; j0 += index_t(gridDim.x) * 32) {
+    T* const a = A.data + j0 + lane;
+    T above[slots], below[slots];
+    const auto each = [&](auto move) {
+#pragma unroll
+      for (int s = 0; s < slots; ++s) {
+        const int k = warp + warps * s;
+        if (k < steps && j0 + lane < A.cols) move(k, s);
+      }
+    };
+    each([&](int k, int s) {
+      above[s] = a[moves.from[k] * A.row_stride];
+      if (moves.to[k] >= steps) below[s] = a[k * A.row_stride];
+    });
+    __syncthreads();  // every row is read before one is written
+    each([&](int k, int s) {
+      a[k * A.row_stride] = above[s];
+      if (moves.to[k] >= steps) a[moves.to[k] * A.row_stride] = below[s];
+    });
+  }
+}
+
 template <class T>
 void launch_exchange_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_t n, const int* info) {
   const Tile<T> a = A.item(0);
-  const unsigned blocks = unsigned(min(ceil_div(a.cols, exchange_threads / 32), enough_blocks / 4));
+  const bool by_rows = A.is_flipped;
+  const unsigned blocks = unsigned(min(ceil_div(a.cols, by_rows ? 32 : exchange_threads / 32), enough_blocks / 4));
   for (index_t k = 0; k < n; k += max_exchanges)
-    launch(stream, exchange_rows_kernel<T>, blocks, exchange_threads, 0, a.block(k, 0, a.rows - k, a.cols),
-           pivots.data + k, int(pivots.first + k), int(min(n - k, index_t(max_exchanges))), info);
+    launch(stream, by_rows ? exchange_lines_kernel<T> : exchange_rows_kernel<T>, blocks,
+           by_rows ? line_threads : exchange_threads, 0, a.block(k, 0, a.rows - k, a.cols), pivots.data + k,
+           int(pivots.first + k), int(min(n - k, index_t(max_exchanges))), info);
 }
 
 inline constexpr int permute_threads = 256;
@@ -120,8 +158,8 @@ void launch_lu_det(void* stream, Items<const T> LU, Pivots<const int> pivots, T*
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                    \
-  template void trifactor::cuda::launch_lu<T>(void*, Items<T>, Pivots<int>, int*);                          \
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                           \
+  template void trifactor::cuda::launch_lu<T>(void*, Items<T>, Pivots<int>, int*);                                 \
   template void trifactor::cuda::launch_exchange_rows<T>(void*, Items<T>, Pivots<const int>, index_t, const int*); \
-  template void trifactor::cuda::launch_permute_rows<T>(void*, Items<T>, const int*, bool, T*, const int*); \
+  template void trifactor::cuda::launch_permute_rows<T>(void*, Items<T>, const int*, bool, T*, const int*);        \
   template void trifactor::cuda::launch_lu_det<T>(void*, Items<const T>, Pivots<const int>, T*, Real<T>*);

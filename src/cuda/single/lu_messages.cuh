@@ -1,5 +1,5 @@
-// What the threads that factor a panel by one cluster, lu_cluster.cuh, tell each other: candidates for a pivot, and what
-// lies in the shared memory of a block.
+// What the threads that factor a panel by one cluster, lu_cluster.cuh, tell each other: candidates for a pivot, and
+// what lies in the shared memory of a block.
 #pragma once
 
 #include <cuda/batched/lu_panel.cuh>
@@ -9,12 +9,15 @@ namespace trifactor::cuda {
 
 inline constexpr int max_cluster_blocks = 16;
 
-/// So many threads to a block, rows to a thread, and columns in registers. `step` of them are factored before the rest is
-/// updated with these.
-template <int threads_, int rows_, int width_, int step_ = (width_ < 8 ? width_ : 8)>
+/// So many threads to a block, rows to a thread, and columns. `step` of them are factored before the rest is updated
+/// with these. The rest is in registers, or, so that more rows fit, in shared memory.
+template <int threads_, int rows_, int width_, bool rest_in_registers_>
 struct PanelShape {
-  static constexpr int threads = threads_, rows = rows_, width = width_, step = step_;
+  static constexpr int threads = threads_, rows = rows_, width = width_;
+  static constexpr bool rest_in_registers = rest_in_registers_;
+  static constexpr int step = rest_in_registers ? min(width, 8) : min(width / 2, 8);
   static constexpr int block_rows = threads * rows, rest = width - step;
+  static constexpr int in_registers = rest_in_registers ? width : step;
 };
 
 /// Quotients by one pivot d: |a| <= |d|, or d is zero, and so is a.
@@ -61,12 +64,14 @@ struct PanelMemory {
   using Message = PivotMessage<T, S::step>;
   Message own[2][warps];  // of a warp, to be sent
   Message candidates[slots][32];
-  alignas(16) T raw[2][S::step][rest];                // pivot rows right of the step, as they were when they were chosen
-  alignas(16) T own_raw[2][S::step][rest];            // those of this block, to be sent
-  alignas(16) T upper[S::step][rest];                 // rows of U right of the step
-  alignas(16) T factor[S::step][S::step];             // the pivot rows in the columns of the step, column by column
+  alignas(16) T raw[2][S::step][rest];      // pivot rows right of the step, as they were when they were chosen
+  alignas(16) T own_raw[2][S::step][rest];  // those of this block, to be sent
+  alignas(16) T upper[S::step][rest];       // rows of U right of the step
+  alignas(16) T factor[S::step][S::step];   // the pivot rows in the columns of the step, column by column
   unsigned long long arrived[slots], raw_arrived[2];  // barriers for candidates and raw
   RowMoves<S::width> moves;                           // where pivot rows lie, and where the rows go that they replace
+  // The rest, where it is not in registers. Neighbours in a row are in different banks.
+  alignas(16) T outside[S::rest_in_registers ? 1 : rest][S::rest_in_registers ? 1 : S::block_rows + 1];
 };
 
 /// Barriers of the hardware that a block names by number; 0 is that of __syncthreads.

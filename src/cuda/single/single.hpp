@@ -65,7 +65,7 @@ void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots,
 // single/lu.cuh
 template <class T>
 void launch_lu(void* stream, Items<T> A, Pivots<int> pivots, int* info);
-// The next n interchanges of one strided matrix that is not flipped; row 0 of A is row pivots.first.
+// The next n interchanges of one strided matrix; row 0 of A is row pivots.first.
 template <class T>
 void launch_exchange_rows(void* stream, Items<T> A, Pivots<const int> pivots, index_t n, const int* info);
 // A := P A or P^T A with the permutation p, through Y, which is as large as A. Two launches.
