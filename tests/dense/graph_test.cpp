@@ -98,6 +98,34 @@ TYPED_TEST(Graph, UnalignedMatrixIsCopiedUnderCaptureOnlyIntoReservedMemory) {
   }
 }
 
+TYPED_TEST(Graph, LuIsUpdatedByRowsUnderCaptureOnlyInReservedMemory) {
+  using T = TypeParam;
+  const index_t n = 333;
+  const auto good = random_matrix<T>(this->random, n, n, 1);
+  for (bool reserved : {true, false}) {
+    SCOPED_TRACE(reserved);
+    Stream stream;
+    Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
+    DeviceMatrix<T> A(q, good);
+    DeviceArray<int> pivots(q, n, garbage), info(q, 1, garbage);
+    const std::string tuning = "whole=0 nb=64 leaf=32 by_rows=";
+    const LuOptions copied{.tuning = tuning + "1"}, in_place{.tuning = tuning + "2147483647"};
+    q.reserve(lu_scratch(q, A.view(), reserved ? copied : in_place));
+    stream.begin();
+    lu(q, A.view(), pivots.data(), info.data(), copied);
+    EXPECT_EQ(testing::path_taken(), reserved ? "blocked right by rows" : "blocked right");
+    expect_success(stream.end());
+    stream.instantiate();
+    for (int replay = 0; replay < 2; ++replay) {
+      A.upload(good);
+      stream.replay();
+      q.sync();
+      EXPECT_EQ(info.download()[0], 0);
+      EXPECT_LT(lu_ratio(good, A.download(), pivots.download()), threshold);
+    }
+  }
+}
+
 TYPED_TEST(Graph, TooShortAReserveThrowsUnderCapture) {
   for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     Stream stream;

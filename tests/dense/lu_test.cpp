@@ -129,6 +129,18 @@ TYPED_TEST(Lu, FactorsInManyPanels) {
   }
 }
 
+// A matrix of 200,000 rows takes more than half of any device's memory.
+TYPED_TEST(Lu, CopiesByRowsOnlyIntoHalfOfTheFreeMemory) {
+  if (!on_cuda()) GTEST_SKIP() << "the host updates by columns";
+  TypeParam entry{};
+  const auto scratch = [&](index_t n, const char* by_rows) {
+    const LuOptions options{.tuning = std::string("whole=0 nb=64 leaf=32 by_rows=") + by_rows};
+    return lu_scratch(this->q, MatrixView<TypeParam>{&entry, n, n, n}, options);
+  };
+  EXPECT_GE(scratch(500, "1"), scratch(500, "2147483647") + 500 * 512 * sizeof(TypeParam));
+  EXPECT_EQ(scratch(200000, "1"), scratch(200000, "2147483647"));
+}
+
 TYPED_TEST(Lu, TakesTheUpperOfEqualRows) {
   if (!on_cuda()) GTEST_SKIP() << "BLAS rounds rows of one product differently";
   for (index_t twins : {30, 300, 1100}) {
