@@ -204,11 +204,11 @@ class StripSolve : StripShape<T, F> {
     fetch_turn(0);
     Part f;
     DiagonalBlock inverse;
-    if (diagonal) inverse.template load<forward, true>(*this);
+    if (diagonal) inverse.template load<forward, true>(stored_block());
     own_side(s.own);
     __syncthreads();  // the own right-hand sides are there
     for_part(f, s.own, [](T& in, T& e) { e = conj_if(forward, in); });
-    if (diagonal) inverse.template invert_pivots<forward>(*this);
+    if (diagonal) inverse.template invert_pivots<forward>(stored_block());
     for (int t = 0; t < count; ++t) {
       receive_side(t, s.X[t % 2]);
       copy_wait<0>();
@@ -251,9 +251,23 @@ class StripSolve : StripShape<T, F> {
     f.change([&](int r, int c, T& e) { g(X[(row0() + r) * side_ld + col0() + c], e); });
   }
 
+  /// The diagonal block in memory: its triangle D, and above its diagonal its inverse V below the diagonal, transposed.
+  struct StoredBlock {
+    const T* data;
+    index_t ld;
+    int size;
+
+    /// Entry (r, k) of D or of V with pivots that are yet to be inverted; backward, of the transpose.
+    template <bool forward, bool inverse>
+    __device__ T entry(int r, int k) const {
+      if ((forward ? k > r : k < r) || max(r, k) >= size) return T(0);
+      const bool down = forward != inverse;  // as the block is stored, or transposed
+      return data[(down ? k : r) * ld + (down ? r : k)];
+    }
+  };
+
   /// The rows of the diagonal block that belong to a warp, in registers as operands of the tensor cores, so that they
-  /// are there before they are needed. The block's triangle D, or its inverse V: above the block's diagonal lies the
-  /// part of V below its diagonal, transposed. Backward, the transposes.
+  /// are there before they are needed: D or V, backward the transposes.
   struct DiagonalBlock {
     T a[row_tiles][4][2];  // of each 16 x 16 part: rows lane / 4 + 8 h, columns lane % 4 + 4 p
 
@@ -270,15 +284,14 @@ class StripSolve : StripShape<T, F> {
             for (int h = 0; h < 2; ++h) g(part, p, h, row0() + lane / 4 + 8 * h, 16 * part + lane % 4 + 4 * p);
     }
     template <bool forward, bool inverse>
-    __device__ __forceinline__ void load(const StripSolve& s) {
+    __device__ __forceinline__ void load(const StoredBlock& block) {
       for_each<forward>([&](int part, int p, int h, int r, int k)
-                            TF_INLINE_LAMBDA { a[part][p][h] = s.template diagonal_entry<forward, inverse>(r, k); });
+                            TF_INLINE_LAMBDA { a[part][p][h] = block.template entry<forward, inverse>(r, k); });
     }
     template <bool forward>
-    __device__ __forceinline__ void invert_pivots(const StripSolve& s) {
-      const int size = s.strip.columns - s.strip.number * edge;
+    __device__ __forceinline__ void invert_pivots(const StoredBlock& block) {
       for_each<forward>([&](int part, int p, int h, int r, int k) TF_INLINE_LAMBDA {
-        if (r == k && r < size) a[part][p][h] = T(Real<T>(1) / real(a[part][p][h]));
+        if (r == k && r < block.size) a[part][p][h] = T(Real<T>(1) / real(a[part][p][h]));
       });
     }
     /// f -= this X, where X holds conjugates if forward.
@@ -302,39 +315,43 @@ class StripSolve : StripShape<T, F> {
     }
   };
 
-  /// Entry (r, k) of D or of V with pivots that are yet to be inverted; backward, of the transpose.
-  template <bool forward, bool inverse>
-  __device__ T diagonal_entry(int r, int k) const {
-    const int at = strip.number * edge, size = min(edge, strip.columns - at);
-    if ((forward ? k > r : k < r) || max(r, k) >= size) return T(0);
-    const bool down = forward != inverse;  // as the block is stored, or transposed
-    return front[(at + (down ? k : r)) * shape.ld + at + (down ? r : k)];
+  __device__ StoredBlock stored_block() const {
+    const int at = strip.number * edge;
+    return {front + at * shape.ld + at, shape.ld, min(edge, strip.columns - at)};
   }
 
+  /// own := x
+  template <bool forward>
+  __device__ __forceinline__ static void store(Part& x, T* own) {
+    __syncthreads();  // what was there is read
+    for_part(x, own, [](T& in, T& e) { in = conj_if(forward, e); });
+    __syncthreads();  // it is there
+  }
   /// s.own := V Y or V^H Y, Y in s.own on entry and, as a fragment, in f; s.own holds conjugates if forward.
   template <bool forward>
   __device__ void solve_diagonal(Part& f, const DiagonalBlock& inverse) const {
-    const auto store = [&](Part& x) TF_INLINE_LAMBDA {
-      __syncthreads();  // what was there is read
-      for_part(x, s.own, [](T& in, T& e) { in = conj_if(forward, e); });
-      __syncthreads();  // it is there
-    };
     Part x;
     x.clear();
     inverse.template subtract<forward>(x, s.own);
     x.negate();
-    store(x);
-    if (!refines) return;
-    DiagonalBlock triangle;
-    triangle.template load<forward, false>(*this);
-    triangle.template subtract<forward>(f, s.own);  // the residual
-    store(f);
+    store<forward>(x, s.own);
+    if (refines) refine<forward>(stored_block(), f, x, s.own);
+  }
+  /// own := X + V (Y - D X), with X in own too. Seldom: not inlined, so that its registers are not held elsewhere.
+  template <bool forward>
+  __device__ __noinline__ static void refine(StoredBlock block, Part Y, Part X, T* own) {
+    DiagonalBlock factor;
+    factor.template load<forward, false>(block);
+    factor.template subtract<forward>(Y, own);  // the residual
+    store<forward>(Y, own);
+    factor.template load<forward, true>(block);
+    factor.template invert_pivots<forward>(block);
     Part step;
     step.clear();
-    inverse.template subtract<forward>(step, s.own);
+    factor.template subtract<forward>(step, own);
     step.negate();
-    add(x, step);
-    store(x);
+    add(X, step);
+    store<forward>(X, own);
   }
 };
 
