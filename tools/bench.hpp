@@ -125,7 +125,7 @@ struct FactorMode {
   bool needs_cuda = false;
   bool on_host = false;  // in host memory, whatever the device
   bool is_peer = false;  // cuSOLVER or LAPACK itself
-  bool of_lu = true;     // LU has it, too
+  const char* of = nullptr;  // the only factorization that has it: cholesky or lu
 };
 /// op: cholesky, lu or panel. Throws InputError where there is no such.
 const FactorMode& factor_mode(const std::string& op, const std::string& name);

@@ -19,16 +19,18 @@ using trifactor::Mode;
 constexpr FactorMode modes[] = {
     {"auto", Mode::Auto},
     {"native", Mode::Native},
-    {.name = "native-left", .panels = Mode::Native, .tuning = "whole=0 persistent=0 looking=left", .of_lu = false},
-    {.name = "native-right", .panels = Mode::Native, .tuning = "whole=0 persistent=0 looking=right", .of_lu = false},
+    {.name = "native-left", .panels = Mode::Native, .tuning = "whole=0 persistent=0 looking=left", .of = "cholesky"},
+    {.name = "native-right", .panels = Mode::Native, .tuning = "whole=0 persistent=0 looking=right", .of = "cholesky"},
     {.name = "persistent",
      .panels = Mode::Native,
      .tuning = "whole=0 persistent=2147483647",
      .needs_cuda = true,
-     .of_lu = false},
+     .of = "cholesky"},
+    {.name = "native-columns", .panels = Mode::Native, .tuning = "by_rows=2147483647", .needs_cuda = true, .of = "lu"},
+    {.name = "native-rows", .panels = Mode::Native, .tuning = "by_rows=1", .needs_cuda = true, .of = "lu"},
     {.name = "hybrid", .panels = Mode::Hybrid, .needs_cuda = true},
-    {.name = "hybrid-left", .panels = Mode::Hybrid, .tuning = "looking=left", .needs_cuda = true, .of_lu = false},
-    {.name = "hybrid-right", .panels = Mode::Hybrid, .tuning = "looking=right", .needs_cuda = true, .of_lu = false},
+    {.name = "hybrid-left", .panels = Mode::Hybrid, .tuning = "looking=left", .needs_cuda = true, .of = "cholesky"},
+    {.name = "hybrid-right", .panels = Mode::Hybrid, .tuning = "looking=right", .needs_cuda = true, .of = "cholesky"},
     {.name = "host", .on_host = true},
     {.name = "lapack", .on_host = true, .is_peer = true},
     {.name = "cusolver", .needs_cuda = true, .is_peer = true},
@@ -151,7 +153,7 @@ Row factor_row(Bench& bench, const Entrant<T>& e, const Entrant<T>* peer) {
 const FactorMode& factor_mode(const std::string& op, const std::string& name) {
   std::string known;
   for (const FactorMode& mode : modes) {
-    if (!mode.of_lu && op != "cholesky") continue;
+    if (mode.of && mode.of != std::string_view(op == "cholesky" ? "cholesky" : "lu")) continue;
     if (name == mode.name) return mode;
     known += fmt::format("{}, ", mode.name);
   }
@@ -160,7 +162,7 @@ const FactorMode& factor_mode(const std::string& op, const std::string& name) {
 
 std::vector<std::string> all_modes(const std::string& op, bool cuda) {
   if (op != "cholesky")
-    return cuda ? std::vector<std::string>{"auto", "hybrid", "lapack", "cusolver"}
+    return cuda ? std::vector<std::string>{"auto", "native-columns", "native-rows", "hybrid", "lapack", "cusolver"}
                 : std::vector<std::string>{"auto", "lapack"};
   if (!cuda) return {"auto", "native-left", "native-right", "lapack"};
   return {"auto", "native-left", "native-right", "persistent", "hybrid", "lapack", "cusolver"};
