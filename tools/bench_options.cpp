@@ -57,7 +57,8 @@ class BenchCommand {
                      op_ == "cholesky"
                          ? "a list of auto, native, hybrid, native-left, native-right, persistent, hybrid-left, "
                            "hybrid-right, host, cusolver, lapack; or all"
-                         : "a list of auto, native, hybrid, native-columns, native-rows, host, cusolver, lapack; or all")
+                         : "a list of auto, native, native-columns, native-rows, hybrid, host, cusolver, lapack; "
+                           "or all")
         ->capture_default_str();
     return *this;
   }
