@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(S::threads + 32, 1)
 template <class T, class F>
 bool with_panel_shape(index_t rows, F f) {
   constexpr int threads = 224;  // and the clerk: with eight warps each thread may have 255 registers
-  constexpr int widest = 32, most = 512 / int(sizeof(T)) / widest;  // rows of the widest panel in registers
+  constexpr int widest = 32, in_registers = 512 / int(sizeof(T)) / widest;  // rows of the widest panel
   const auto attempt = [&]<int width, int rows_of_thread, bool rest_in_registers>() {
     using S = PanelShape<threads, rows_of_thread, width, rest_in_registers>;
     const auto kernel = reinterpret_cast<const void*>(lu_panel_kernel<T, S>);
@@ -33,15 +33,15 @@ bool with_panel_shape(index_t rows, F f) {
     f(S{});
     return true;
   };
-  if constexpr (most > 2)
-    if (attempt.template operator()<widest, 2, true>()) return true;  // two rows are faster than four
-  if (attempt.template operator()<widest, most, true>() || attempt.template operator()<widest, 2 * most, false>() ||
-      attempt.template operator()<widest / 2, 4 * most, false>())
-    return true;
-  if constexpr (most > 2)
-    return false;
+  const auto tall = [&] {
+    return attempt.template operator()<widest, in_registers, true>() ||
+           attempt.template operator()<widest, 2 * in_registers, false>() ||
+           attempt.template operator()<widest / 2, 4 * in_registers, false>();
+  };
+  if constexpr (in_registers > 2)  // two rows are faster than four
+    return attempt.template operator()<widest, 2, true>() || tall();
   else
-    return attempt.template operator()<widest / 4, 8 * most, false>();
+    return tall() || attempt.template operator()<widest / 4, 8 * in_registers, false>();
 }
 
 template <class T>

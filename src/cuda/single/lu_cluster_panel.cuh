@@ -65,7 +65,7 @@ class ClusterPanel {
       if constexpr (S::rest_in_registers)
         update_rest(right);
       else
-        update_outside(k, right);
+        update_rest_in_memory(k, right);
     }
     let_next_start();  // not earlier: its blocks would take multiprocessors from others while they wait
     exchange_rows();
@@ -104,7 +104,7 @@ class ClusterPanel {
 #pragma unroll
         for (int i = 0; i < S::rows; ++i)
           if (place[i] >= 0)
-            copy_async<int(sizeof(T))>(shared_address(&memory().outside[j][own_row(i)]), from + i * S::threads);
+            copy_async<int(sizeof(T))>(shared_address(&memory().rest_columns[j][own_row(i)]), from + i * S::threads);
       copy_wait_all();
     }
   }
@@ -164,7 +164,7 @@ class ClusterPanel {
       });
     } else {
       const int own = __shfl_sync(~0u, own_row(mine), __ffs(int(holder)) - 1);
-      if (k0 + lane < S::rest) raw[lane] = memory().outside[k0 + lane][own];
+      if (k0 + lane < S::rest) raw[lane] = memory().rest_columns[k0 + lane][own];
     }
     __syncwarp();  // the row is there
     if (blocks == 1) return;
@@ -327,12 +327,12 @@ class ClusterPanel {
       for (int j = 0; j < S::rest; ++j) a[i][j] = a[i][S::step + j];
   }
   /// The same for those in shared memory, right of the step at column k. The first of them move to its place.
-  __device__ void update_outside(int k, int right) {
+  __device__ void update_rest_in_memory(int k, int right) {
 #pragma unroll 2
     for (int j = S::step; j < right; ++j) {
       T u[S::step], x[S::rows];
 #pragma unroll
-      for (int i = 0; i < S::rows; ++i) x[i] = memory().outside[k + j][own_row(i)];
+      for (int i = 0; i < S::rows; ++i) x[i] = memory().rest_columns[k + j][own_row(i)];
 #pragma unroll
       for (int s = 0; s < S::step; ++s) u[s] = memory().upper[s][j];
 #pragma unroll
@@ -340,13 +340,13 @@ class ClusterPanel {
 #pragma unroll
         for (int i = 0; i < S::rows; ++i) x[i] = minus_product(x[i], a[i][s], u[s]);
 #pragma unroll
-      for (int i = 0; i < S::rows; ++i) memory().outside[k + j][own_row(i)] = x[i];
+      for (int i = 0; i < S::rows; ++i) memory().rest_columns[k + j][own_row(i)] = x[i];
     }
 #pragma unroll
     for (int i = 0; i < S::rows; ++i) {
       T x[S::step];
 #pragma unroll
-      for (int j = 0; j < S::step; ++j) x[j] = memory().outside[k + j][own_row(i)];
+      for (int j = 0; j < S::step; ++j) x[j] = memory().rest_columns[k + j][own_row(i)];
 #pragma unroll
       for (int s = 0; s < S::step; ++s) {
         T u[S::step];

@@ -71,7 +71,7 @@ struct PanelMemory {
   unsigned long long arrived[slots], raw_arrived[2];  // barriers for candidates and raw
   RowMoves<S::width> moves;                           // where pivot rows lie, and where the rows go that they replace
   // The rest, where it is not in registers. Neighbours in a row are in different banks.
-  alignas(16) T outside[S::rest_in_registers ? 1 : rest][S::rest_in_registers ? 1 : S::block_rows + 1];
+  alignas(16) T rest_columns[S::rest_in_registers ? 1 : rest][S::rest_in_registers ? 1 : S::block_rows + 1];
 };
 
 /// Barriers of the hardware that a block names by number; 0 is that of __syncthreads.
