@@ -86,9 +86,9 @@ void CudaEngine::lu_narrow_update(Items<const T> L, Pivots<const int> pivots, It
                      A.block(k, 0, m - k, A.cols), static_cast<int*>(flags_), info);
 }
 
-/// Whether that is good for so many columns beside the panel L.
+/// Whether that is better than a solve and a product, up to so many columns beside the panel L.
 template <class T>
-bool CudaEngine::lu_narrow(Items<const T> L, const Items<T>& A, index_t columns) const {
+bool CudaEngine::narrow_update_pays(Items<const T> L, const Items<T>& A, index_t columns) const {
   constexpr index_t max_ld = index_t(1) << 26;                  // offsets in 32 columns are ints
   const bool in_background = main_->background_.get() == this;  // where deep products are better
   const index_t widest = in_background ? lu_rows_limit : 256;   // of L
@@ -97,7 +97,7 @@ bool CudaEngine::lu_narrow(Items<const T> L, const Items<T>& A, index_t columns)
 
 template <class T>
 bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
-  const bool one = A.count == 1, narrow = lu_narrow(L, A, 1024) && L.rows > lu_rows_limit;
+  const bool one = A.count == 1, narrow = narrow_update_pays(L, A, 1024) && L.rows > lu_rows_limit;
   if (L.rows > (!one ? trsm_kernel_limit : A.pointers || A.is_flipped ? 0 : lu_rows_limit) && !narrow) return false;
   if (arena().planning() || A.cols == 0) return true;
   const Traced traced(*this, "lu_row_block", L.rows, A.cols, L.rows);
@@ -113,7 +113,7 @@ bool CudaEngine::lu_row_block(Items<const T> L, Pivots<const int> pivots, Items<
 template <class T>
 bool CudaEngine::lu_trailing_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info) {
   const bool one = A.count == 1;
-  if (one && !lu_narrow(L, A, 512)) return false;
+  if (one && !narrow_update_pays(L, A, 512)) return false;
   if (!one && (is_complex<T> || !lu_swaps_late(A) || L.cols > lu_trailing_limit)) return false;
   if (arena().planning() || A.cols == 0) return true;
   const Traced traced(*this, "lu_trailing_update", A.rows, A.cols, L.cols);

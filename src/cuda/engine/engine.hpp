@@ -246,7 +246,7 @@ class CudaEngine {
   void* take_marks(index_t count);
   void add_marks(Trace&, const MarkedSpan&);
   template <class T>
-  bool lu_narrow(Items<const T> L, const Items<T>& A, index_t columns) const;
+  bool narrow_update_pays(Items<const T> L, const Items<T>& A, index_t columns) const;
   template <class T>
   void lu_narrow_update(Items<const T> L, Pivots<const int> pivots, Items<T> A, const int* info);
   template <class T>
