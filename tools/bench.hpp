@@ -30,8 +30,8 @@ struct BenchOptions {
   std::vector<std::string> scalars;
   std::string method = "cholesky";  // of a solve, an inverse or a batch
   std::string uplo = "lower", mode = "auto", tuning;
-  double max_device_bytes = 0;  // of a sparse factorization; 0: what is free
-  index_t sparse_count = 1;     // matrices of one pattern that are factored at once
+  double max_device_bytes = 0;                     // of a sparse factorization; 0: what is free
+  index_t sparse_count = 1;                        // matrices of one pattern that are factored at once
   std::vector<std::string> modes, looking, forms;  // of one matrix, side by side; of updates; of tiles
   index_t pad = 0;                                 // of Cholesky: so much more than n the leading dimension is
   bool each = false;                               // a row for each step of an update
@@ -123,9 +123,9 @@ struct FactorMode {
   trifactor::Mode panels = trifactor::Mode::Auto;
   const char* tuning = "";  // forces the path
   bool needs_cuda = false;
-  bool on_host = false;  // in host memory, whatever the device
-  bool is_peer = false;  // cuSOLVER or LAPACK itself
-  const char* of = nullptr;  // the only factorization that has it: cholesky or lu
+  bool on_host = false;           // in host memory, whatever the device
+  bool is_peer = false;           // cuSOLVER or LAPACK itself
+  const char* only_of = nullptr;  // the factorization that has it, cholesky or lu; null: both
 };
 /// op: cholesky, lu or panel. Throws InputError where there is no such.
 const FactorMode& factor_mode(const std::string& op, const std::string& name);

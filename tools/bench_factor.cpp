@@ -19,18 +19,36 @@ using trifactor::Mode;
 constexpr FactorMode modes[] = {
     {"auto", Mode::Auto},
     {"native", Mode::Native},
-    {.name = "native-left", .panels = Mode::Native, .tuning = "whole=0 persistent=0 looking=left", .of = "cholesky"},
-    {.name = "native-right", .panels = Mode::Native, .tuning = "whole=0 persistent=0 looking=right", .of = "cholesky"},
+    {.name = "native-left",
+     .panels = Mode::Native,
+     .tuning = "whole=0 persistent=0 looking=left",
+     .only_of = "cholesky"},
+    {.name = "native-right",
+     .panels = Mode::Native,
+     .tuning = "whole=0 persistent=0 looking=right",
+     .only_of = "cholesky"},
     {.name = "persistent",
      .panels = Mode::Native,
      .tuning = "whole=0 persistent=2147483647",
      .needs_cuda = true,
-     .of = "cholesky"},
-    {.name = "native-columns", .panels = Mode::Native, .tuning = "by_rows=2147483647", .needs_cuda = true, .of = "lu"},
-    {.name = "native-rows", .panels = Mode::Native, .tuning = "by_rows=1", .needs_cuda = true, .of = "lu"},
+     .only_of = "cholesky"},
+    {.name = "native-columns",
+     .panels = Mode::Native,
+     .tuning = "by_rows=2147483647",
+     .needs_cuda = true,
+     .only_of = "lu"},
+    {.name = "native-rows", .panels = Mode::Native, .tuning = "by_rows=1", .needs_cuda = true, .only_of = "lu"},
     {.name = "hybrid", .panels = Mode::Hybrid, .needs_cuda = true},
-    {.name = "hybrid-left", .panels = Mode::Hybrid, .tuning = "looking=left", .needs_cuda = true, .of = "cholesky"},
-    {.name = "hybrid-right", .panels = Mode::Hybrid, .tuning = "looking=right", .needs_cuda = true, .of = "cholesky"},
+    {.name = "hybrid-left",
+     .panels = Mode::Hybrid,
+     .tuning = "looking=left",
+     .needs_cuda = true,
+     .only_of = "cholesky"},
+    {.name = "hybrid-right",
+     .panels = Mode::Hybrid,
+     .tuning = "looking=right",
+     .needs_cuda = true,
+     .only_of = "cholesky"},
     {.name = "host", .on_host = true},
     {.name = "lapack", .on_host = true, .is_peer = true},
     {.name = "cusolver", .needs_cuda = true, .is_peer = true},
@@ -153,7 +171,7 @@ Row factor_row(Bench& bench, const Entrant<T>& e, const Entrant<T>* peer) {
 const FactorMode& factor_mode(const std::string& op, const std::string& name) {
   std::string known;
   for (const FactorMode& mode : modes) {
-    if (mode.of && mode.of != std::string_view(op == "cholesky" ? "cholesky" : "lu")) continue;
+    if (mode.only_of && mode.only_of != std::string_view(op == "cholesky" ? "cholesky" : "lu")) continue;
     if (name == mode.name) return mode;
     known += fmt::format("{}, ", mode.name);
   }
