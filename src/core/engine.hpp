@@ -137,7 +137,7 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // Those interchanges as one operation, if the engine has one: lu_swap_left(A, pivots, nb) makes in every panel of nb columns
   // the interchanges of the panels to the right of it. True when it was done.
   { e.lu_swap_left(A, read_pivots, k) } -> std::same_as<bool>;
-  // to := from, of one matrix that lies by columns or by rows: copy_matrix(from, to).
+  // to := from, of one matrix that lies by columns or by rows, into what take_spare gave or back: copy_matrix(from, to).
   e.copy_matrix(C, A);
   // Makes the next n interchanges, or takes them back: swap_rows(A, pivots, n, backward, info). Row 0 of A is row
   // pivots.first.

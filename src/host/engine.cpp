@@ -122,14 +122,6 @@ void HostEngine::set_identity(Items<T> A, const int* info) {
 }
 
 template <class T>
-void HostEngine::copy_matrix(Items<const T> from, Items<T> to) {
-  if (arena_.planning()) return;
-  const auto a = from.item(0);
-  const auto b = to.item(0);
-  for (index_t j = 0; j < a.cols; ++j)
-    for (index_t i = 0; i < a.rows; ++i) b(i, j) = a(i, j);
-}
-template <class T>
 void HostEngine::mirror_lower(Items<T> A, const int* info) {
   if (arena_.planning()) return;
   constexpr index_t edge = 32;  // squares of this edge stay in cache while they are read across
@@ -191,7 +183,6 @@ void HostEngine::take_retry(index_t count, const int* retry, int* info) {
   template void HostEngine::save_lower<T>(Items<const T>, T*, double*);                               \
   template void HostEngine::shift_failed<T>(Items<T>, const T*, Real<T>, const int*, int*, double*);  \
   template void HostEngine::set_identity<T>(Items<T>, const int*);                                    \
-  template void HostEngine::copy_matrix<T>(Items<const T>, Items<T>);                                 \
   template void HostEngine::mirror_lower<T>(Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 #undef TRIFACTOR_INSTANTIATE
