@@ -99,7 +99,8 @@ TYPED_TEST(Lu, FactorsWithWidePanels) {
   }
 }
 
-// On CUDA the rows of a panel are those of one block, of few blocks, of 16, and of 16 with fewer columns at a time.
+// On CUDA the rows of a panel are those of one block, of few blocks, and of 16: with all columns in registers, with some of
+// them in shared memory, and with fewer columns at a time.
 TYPED_TEST(Lu, FactorsTallPanels) {
   for (auto [m, n] : {std::pair<index_t, index_t>{223, 33}, {225, 32}, {449, 40}, {900, 65}, {1800, 31}, {4000, 33}, {7200, 40},
                       {14400, 33}, {28800, 17}, {57400, 9}}) {
@@ -115,16 +116,14 @@ TYPED_TEST(Lu, FactorsInManyPanels) {
   for (auto [m, n] : {std::pair<index_t, index_t>{420, 420}, {321, 700}, {700, 321}, {2200, 300}, {300, 2200}, {2100, 640}}) {
     if (!on_cuda() && std::max(m, n) > 1200) continue;   // sizes at which the GPU moves rows in the end
     const auto A = random_matrix<TypeParam>(this->random, m, n, m % 2);
-    for (const char* tuning : {"whole=0 nb=32 leaf=32", "whole=0 nb=96 leaf=32", "whole=0 nb=128 leaf=32", "whole=0 nb=256 leaf=32",
-                               "whole=0 nb=300 leaf=32", "whole=0 nb=32 leaf=32 by_rows=1", "whole=0 nb=64 leaf=32 by_rows=1",
-                               "whole=0 nb=300 leaf=32 by_rows=1"}) {
+    for (auto [nb, by_rows] : {std::pair<index_t, bool>{32, false}, {96, false}, {128, false}, {256, false}, {300, false}, {32, true},
+                               {64, true}, {300, true}}) {
+      const std::string tuning = "whole=0 nb=" + std::to_string(nb) + " leaf=32" + (by_rows ? " by_rows=1" : "");
       SCOPED_TRACE(::testing::Message() << m << " x " << n << ' ' << tuning);
       const auto result = this->factor(A, {.tuning = tuning});
       this->expect_right(A, result);
-      const std::string text = tuning;
-      const index_t nb = std::stoi(text.substr(text.find("nb=") + 3));
-      const bool by_rows = on_cuda() && text.find("by_rows") != std::string::npos && n > 2 * std::min({nb, m, n});
-      EXPECT_EQ(result.path, by_rows ? "blocked right by rows" : "blocked right");
+      const bool has_far_columns = n > 2 * std::min({nb, m, n});   // beyond the first two panels
+      EXPECT_EQ(result.path, on_cuda() && by_rows && has_far_columns ? "blocked right by rows" : "blocked right");
     }
   }
 }
