@@ -69,6 +69,21 @@ TYPED_TEST(Graph, CapturedFailuresAreReportedInEveryReplay) {
   }
 }
 
+/// Ends the capture of a factorization of A, and replays it twice.
+template <class T, class Ratio>
+void expect_replays(Stream& stream, Queue& q, DeviceMatrix<T>& A, const HostMatrix<T>& good, const DeviceArray<int>& info,
+                    Ratio ratio) {
+  expect_success(stream.end());
+  stream.instantiate();
+  for (int replay = 0; replay < 2; ++replay) {
+    A.upload(good);
+    stream.replay();
+    q.sync();
+    EXPECT_EQ(info.download()[0], 0);
+    EXPECT_LT(ratio(A.download()), threshold);
+  }
+}
+
 TYPED_TEST(Graph, UnalignedMatrixIsCopiedUnderCaptureOnlyIntoReservedMemory) {
   using T = TypeParam;
   if (sizeof(T) == 16) GTEST_SKIP() << "entries of 16 bytes are always aligned";
@@ -86,15 +101,7 @@ TYPED_TEST(Graph, UnalignedMatrixIsCopiedUnderCaptureOnlyIntoReservedMemory) {
     stream.begin();
     cholesky(q, Uplo::Lower, A.view(), info.data(), copied);
     EXPECT_EQ(testing::path_taken(), reserved ? "persistent realigned" : "persistent");
-    expect_success(stream.end());
-    stream.instantiate();
-    for (int replay = 0; replay < 2; ++replay) {
-      A.upload(good);
-      stream.replay();
-      q.sync();
-      EXPECT_EQ(info.download()[0], 0);
-      EXPECT_LT(cholesky_ratio(good, A.download(), Uplo::Lower), threshold);
-    }
+    expect_replays(stream, q, A, good, info, [&](const auto& L) { return cholesky_ratio(good, L, Uplo::Lower); });
   }
 }
 
@@ -114,15 +121,7 @@ TYPED_TEST(Graph, LuIsUpdatedByRowsUnderCaptureOnlyInReservedMemory) {
     stream.begin();
     lu(q, A.view(), pivots.data(), info.data(), copied);
     EXPECT_EQ(testing::path_taken(), reserved ? "blocked right by rows" : "blocked right");
-    expect_success(stream.end());
-    stream.instantiate();
-    for (int replay = 0; replay < 2; ++replay) {
-      A.upload(good);
-      stream.replay();
-      q.sync();
-      EXPECT_EQ(info.download()[0], 0);
-      EXPECT_LT(lu_ratio(good, A.download(), pivots.download()), threshold);
-    }
+    expect_replays(stream, q, A, good, info, [&](const auto& F) { return lu_ratio(good, F, pivots.download()); });
   }
 }
 
