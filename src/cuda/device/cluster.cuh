@@ -21,6 +21,11 @@ __device__ inline int cluster_rank() {
 __device__ inline void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
+/// The same in two parts, for what other threads do not read or write: between them they may run on. What the caller
+/// initialized as barriers before can be used after, once it has called announce_barriers().
+__device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+__device__ inline void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+__device__ inline void announce_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 /// The address of another block's twin of a place in this block's shared memory.
 __device__ inline unsigned shared_address_of(unsigned address, int block) {
   unsigned there;

@@ -23,25 +23,28 @@ __global__ void __launch_bounds__(S::threads + 32, 1)
 /// Calls f with the shape for a panel of so many rows: the widest whose rows fit in a cluster. False if there is none.
 template <class T, class F>
 bool with_panel_shape(index_t rows, F f) {
-  constexpr int threads = 224;  // and the clerk: with eight warps each thread may have 255 registers
-  constexpr int widest = 32, in_registers = 512 / int(sizeof(T)) / widest;  // rows of the widest panel
-  const auto attempt = [&]<int width, int rows_of_thread, bool rest_in_registers>() {
-    using S = PanelShape<threads, rows_of_thread, width, rest_in_registers>;
+  constexpr int widest = 32, most = 512 / int(sizeof(T)) / widest;  // rows of a thread, for the widest panel in registers
+  const auto attempt = [&]<class S>() {
     const auto kernel = reinterpret_cast<const void*>(lu_panel_kernel<T, S>);
-    const int blocks = min(max_cluster_blocks, largest_cluster(kernel, S::threads + 32, sizeof(PanelMemory<T, S>)));
-    if (rows > index_t(blocks) * S::block_rows) return false;
+    const int largest = largest_cluster(kernel, S::threads + 32, sizeof(PanelMemory<T, S>));
+    if (rows > index_t(min(largest, S::one_block ? 1 : max_cluster_blocks)) * S::block_rows) return false;
     f(S{});
     return true;
   };
-  const auto tall = [&] {
-    return attempt.template operator()<widest, in_registers, true>() ||
-           attempt.template operator()<widest, 2 * in_registers, false>() ||
-           attempt.template operator()<widest / 2, 4 * in_registers, false>();
+  // With the clerk these are eight warps: each thread may have 255 registers.
+  const auto in_registers = [&]<int rows_of_thread, bool one_block>() {
+    return attempt.template operator()<PanelShape<224, rows_of_thread, widest, true, one_block>>();
   };
-  if constexpr (in_registers > 2)  // two rows are faster than four
-    return attempt.template operator()<widest, 2, true>() || tall();
-  else
-    return tall() || attempt.template operator()<widest / 4, 8 * in_registers, false>();
+  const auto in_memory = [&]<int width, int rows_of_thread>() {
+    return attempt.template operator()<PanelShape<192, rows_of_thread, width, false, false>>();
+  };
+  constexpr int few = min(most, 2);  // two rows are faster than four
+  if (in_registers.template operator()<few, true>() || in_registers.template operator()<few, false>() ||
+      in_registers.template operator()<most, false>() || in_memory.template operator()<widest, 2 * most>() ||
+      in_memory.template operator()<widest / 2, 4 * most>())
+    return true;
+  if constexpr (most == few) return in_memory.template operator()<widest / 4, 8 * most>();
+  return false;
 }
 
 template <class T>

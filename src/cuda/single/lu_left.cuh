@@ -44,28 +44,38 @@ static __global__ void __launch_bounds__(left_threads)
   }
 }
 
-/// Block c permutes the rows of column c below its panel of nb columns, through shared memory.
+/// Blocks permute the rows of columns below their panels of nb columns, `columns` in all. A column goes through shared
+/// memory, or, where it is too tall for that, through `room`, which has m entries for each block.
 template <class T>
-__global__ void __launch_bounds__(left_threads) permute_left_kernel(Tile<T> A, int nb, const int* all_sources) {
+__global__ void __launch_bounds__(left_threads)
+    permute_left_kernel(Tile<T> A, int nb, int columns, const int* all_sources, T* room) {
   extern __shared__ __align__(16) unsigned char left_memory[];
-  T* const column = reinterpret_cast<T*>(left_memory);
-  const int panel = int(blockIdx.x) / nb, first = (panel + 1) * nb, m = int(A.rows);
-  T* const a = A.data + index_t(blockIdx.x) * A.col_stride;
-  const int* const source = all_sources + index_t(panel) * m;
+  const int m = int(A.rows);
+  T* const column = room ? room + index_t(blockIdx.x) * m : reinterpret_cast<T*>(left_memory);
+  for (int c = int(blockIdx.x); c < columns; c += int(gridDim.x)) {
+    const int panel = c / nb, first = (panel + 1) * nb;
+    T* const a = A.data + c * A.col_stride;
+    const int* const source = all_sources + index_t(panel) * m;
 #pragma unroll 4
-  for (int i = first + int(threadIdx.x); i < m; i += left_threads) column[i - first] = a[i];
-  __syncthreads();  // the column is there
+    for (int i = first + int(threadIdx.x); i < m; i += left_threads) column[i - first] = a[i];
+    __syncthreads();  // the column is there
 #pragma unroll 4
-  for (int i = first + int(threadIdx.x); i < m; i += left_threads) a[i] = column[source[i] - first];
+    for (int i = first + int(threadIdx.x); i < m; i += left_threads) a[i] = column[source[i] - first];
+    __syncthreads();  // it is read
+  }
 }
 
 template <class T>
 bool CudaEngine::lu_swap_left(Items<T> A, Pivots<const int> pivots, index_t nb) {
-  constexpr index_t bytes = 200 << 10;  // of a column
+  constexpr index_t most_shared = 200 << 10, blocks_with_room = 132;  // whose columns fit in the second-level cache
   const index_t m = A.rows, all = min(m, A.cols), size = min(nb, index_t(left_group));
-  if (A.count != 1 || A.pointers || A.is_flipped || nb % size != 0 || (m - nb) * index_t(sizeof(T)) > bytes) return false;
-  const index_t groups = ceil_div(all, size), panels = ceil_div(all, nb) - 1;
+  if (A.count != 1 || A.pointers || A.is_flipped || nb % size != 0) return false;
+  const index_t groups = ceil_div(all, size), panels = ceil_div(all, nb) - 1, columns = panels * nb;
   if (panels == 0) return true;
+  const index_t bytes = (m - nb) * index_t(sizeof(T));
+  const bool shared = bytes <= most_shared;
+  const index_t blocks = shared ? columns : min(columns, blocks_with_room);
+  auto room = arena().take<T>(shared ? 0 : blocks * m);
   auto sources = arena().take<int>(groups * m), all_sources = arena().take<int>(panels * m);
   if (arena().planning()) return true;
   const Traced traced(*this, "lu_swap_left", m, all);
@@ -73,8 +83,8 @@ bool CudaEngine::lu_swap_left(Items<T> A, Pivots<const int> pivots, index_t nb) 
          sources.data());
   launch(stream_, compose_sources_kernel, unsigned(ceil_div(m, index_t(left_threads))), left_threads, 0,
          static_cast<const int*>(sources.data()), int(m), int(groups), int(size), int(nb), all_sources.data());
-  launch(stream_, permute_left_kernel<T>, unsigned(panels * nb), left_threads, std::size_t(m - nb) * sizeof(T), A.item(0),
-         int(nb), static_cast<const int*>(all_sources.data()));
+  launch(stream_, permute_left_kernel<T>, unsigned(blocks), left_threads, std::size_t(shared ? bytes : 0), A.item(0),
+         int(nb), int(columns), static_cast<const int*>(all_sources.data()), shared ? nullptr : room.data());
   return true;
 }
 

@@ -10,11 +10,11 @@ namespace trifactor::cuda {
 inline constexpr int max_cluster_blocks = 16;
 
 /// So many threads to a block, rows to a thread, and columns. `step` of them are factored before the rest is updated
-/// with these. The rest is in registers, or, so that more rows fit, in shared memory.
-template <int threads_, int rows_, int width_, bool rest_in_registers_>
+/// with these. The rest is in registers, or, so that more rows fit, in shared memory. One block, or up to 16.
+template <int threads_, int rows_, int width_, bool rest_in_registers_, bool one_block_>
 struct PanelShape {
   static constexpr int threads = threads_, rows = rows_, width = width_;
-  static constexpr bool rest_in_registers = rest_in_registers_;
+  static constexpr bool rest_in_registers = rest_in_registers_, one_block = one_block_;
   static constexpr int step = rest_in_registers ? min(width, 8) : min(width / 2, 8);
   static constexpr int block_rows = threads * rows, rest = width - step;
   static constexpr int in_registers = rest_in_registers ? width : step;
@@ -28,8 +28,8 @@ struct Quotient {
   R scale = 1;  // of d and a, where d alone has no reciprocal
   bool scaled;
 
-  __device__ Quotient(T d, T reciprocal_of_d)
-      : inverse(reciprocal_of_d), scaled(!has_safe_reciprocal<R>(pivot_key(d).high)) {
+  __device__ Quotient(T d, T reciprocal_of_d, unsigned high_word_of_key)
+      : inverse(reciprocal_of_d), scaled(!has_safe_reciprocal<R>(high_word_of_key)) {
     if (scaled) {
       constexpr R far = sizeof(R) == 8 ? R(0x1p600) : R(0x1p60f);
       asm volatile("// seldom: a branch, not predicates");
@@ -47,12 +47,35 @@ struct Quotient {
   }
 };
 
-/// A candidate for the pivot, and its row in the columns of the step.
-template <class T, int step>
-struct alignas(16) PivotMessage {
+/// A candidate for the pivot.
+struct alignas(16) PivotCandidate {
   PivotKey key;
   int place, row;  // where interchanges have moved it, -1: no candidate; and where it lies
-  T inverse;       // of the pivot, where it has one
+};
+inline constexpr PivotCandidate no_candidate{{0, 0}, -1, 0};
+
+/// Whether one candidate is better than another; those that are none have a key of 0 and a negative place.
+__device__ inline bool beats(PivotKey a, int place_a, PivotKey b, int place_b) {
+  const bool equal = (a.high == b.high) & (a.low == b.low);
+  return (a.high > b.high) | ((a.high == b.high) & (a.low > b.low)) |
+         (equal & (unsigned(place_a) < unsigned(place_b)));
+}
+/// The lane of the best candidate as a mask of one bit, 0 if there is none, and the high word of its key. Calls
+/// meanwhile() while the warp votes.
+template <bool two_words, class Meanwhile>
+__device__ unsigned best_lane(PivotCandidate mine, unsigned& high, const Meanwhile& meanwhile) {
+  using Warp = LaneGroup<32>;
+  high = Warp::largest(mine.key.high);
+  meanwhile();
+  const unsigned best = __ballot_sync(~0u, mine.key.high == high);
+  return best & (best - 1) ? Warp::best_mask<two_words>(mine.place >= 0, mine.key, mine.place) : best;
+}
+
+/// A candidate with its row, from the column of the pivot to the last one of the step.
+template <class T, int step>
+struct alignas(16) PivotMessage {
+  PivotCandidate candidate;
+  T inverse;  // of the pivot, where it has one
   alignas(16) T entries[step];
 };
 
@@ -63,11 +86,11 @@ struct PanelMemory {
   static constexpr int slots = 3;  // sets of candidates: see ClusterPanel::chosen
   using Message = PivotMessage<T, S::step>;
   Message own[2][warps];  // of a warp, to be sent
-  Message candidates[slots][32];
-  alignas(16) T raw[2][S::step][rest];      // pivot rows right of the step, as they were when they were chosen
-  alignas(16) T own_raw[2][S::step][rest];  // those of this block, to be sent
-  alignas(16) T upper[S::step][rest];       // rows of U right of the step
-  alignas(16) T factor[S::step][S::step];   // the pivot rows in the columns of the step, column by column
+  Message candidates[slots][max(warps, max_cluster_blocks)];  // of the warps of the only block, or of all blocks
+  alignas(16) T raw[2][S::step][S::step + rest];      // pivot rows when they were chosen: L of the step, and right of it
+  alignas(16) T own_raw[2][S::step][S::step + rest];  // those of this block, to be sent
+  alignas(16) T upper[S::step][rest];                 // rows of U right of the step
+  T lower[S::step][S::block_rows];                    // L of the step
   unsigned long long arrived[slots], raw_arrived[2];  // barriers for candidates and raw
   RowMoves<S::width> moves;                           // where pivot rows lie, and where the rows go that they replace
   // The rest, where it is not in registers. Neighbours in a row are in different banks.
