@@ -100,10 +100,12 @@ TYPED_TEST(Lu, FactorsWithWidePanels) {
 }
 
 // On CUDA the rows of a panel are those of one block, of few blocks, and of 16: with all columns in registers, with some of
-// them in shared memory, and with fewer columns at a time.
+// them in shared memory, and with fewer columns at a time. Columns of 52,000 rows are too tall for a block's shared memory
+// when they are permuted in the end.
 TYPED_TEST(Lu, FactorsTallPanels) {
   for (auto [m, n] : {std::pair<index_t, index_t>{223, 33}, {225, 32}, {449, 40}, {900, 65}, {1800, 31}, {4000, 33}, {7200, 40},
-                      {14400, 33}, {28800, 17}, {57400, 9}}) {
+                      {14400, 33}, {28800, 17}, {57400, 9}, {52000, 40}}) {
+    if (!on_cuda() && m * n > 1000000) continue;   // long to check
     SCOPED_TRACE(::testing::Message() << m << " x " << n);
     const auto A = random_matrix<TypeParam>(this->random, m, n, m % 2);
     for (const char* tuning : {"whole=0 nb=32 leaf=32", "whole=0 nb=64 leaf=8"})
@@ -164,7 +166,7 @@ TYPED_TEST(Lu, TakesTheUpperOfEqualRows) {
 TYPED_TEST(Lu, ThousandsInTurnGiveTheSameBits) {
   const auto A = random_matrix<TypeParam>(this->random, 1000, 70);
   const auto first = this->factor(A);
-  for (int i = 0; i < (on_cuda() ? 2000 : 3); ++i) {
+  for (int i = 0; i < (on_cuda() ? 2500 : 3); ++i) {
     const auto again = factor_lu(this->q, A, {});
     ASSERT_EQ(again.pivots, first.pivots) << "in turn " << i;
     ASSERT_TRUE(same_bits(again.F, first.F)) << "in turn " << i;
