@@ -370,9 +370,10 @@ class ClusterPanel {
         memory().moves.to[rank] = load_shared_of<int>(shared_address_of(shared_address(&memory().moves.to[rank]), 0));
       __syncthreads();  // the list is here
     }
+    if constexpr (!S::one_block) cluster_arrive();  // this block needs nothing more of others
     constexpr int warps = Memory::warps + 1;
     memory().moves.apply(A - left * ld, ld, steps, block * warps + warp, blocks * warps, left + n);
-    if constexpr (!S::one_block) cluster_sync();  // nobody leaves while others read its list
+    if constexpr (!S::one_block) cluster_wait();  // nobody leaves while others read its list
   }
 
   static constexpr bool two_words = sizeof(Real<T>) == 8;
