@@ -108,7 +108,7 @@ struct LaneGroup {
 template <class T, int width, int step, int lanes, bool is_block>
 struct LuRows {
   static constexpr int vector = 16 / int(sizeof(T)) > 1 ? 16 / int(sizeof(T)) : 1;  // entries that are moved together
-  static constexpr int pitch = width + vector;  // between rows in shared memory, so that groups use other banks
+  static constexpr int pitch = width + vector;  // between rows in shared memory; behind a row the pivot's reciprocal
   static constexpr bool two_words = sizeof(Real<T>) == 8;
   static_assert(width % step == 0 && step % vector == 0);
   using Vector = EntryVector<T, vector>;
@@ -141,16 +141,12 @@ struct LuRows {
         if (is_block && k >= steps) break;
         const bool candidate = k < steps && place >= 0;
         const PivotKey key = pivot_key(a[s]);
-        int best = Group::template best<two_words>(candidate, key, place);
-        int p;  // the place of the pivot row
-        T* row = rows + k % 2 * pitch;
-        if constexpr (is_block) {
-          row += 2 * warp * pitch;
-          if (lane == max(best, 0)) candidates[k % 2 * 32 + warp] = {key, best < 0 ? -1 : place};
-        } else {
-          p = __shfl_sync(~0u, place, best < 0 ? lane : best);
-        }
-        if (lane == best) {
+        T inverse = is_complex<T> ? T(0) : reciprocal(a[s]);  // while the lanes vote
+        const unsigned best = Group::template best_mask<two_words>(candidate, key, place);
+        const unsigned unsafe_keys = __ballot_sync(~0u, !has_safe_reciprocal<Real<T>>(key.high));
+        bool unsafe = unsafe_keys & best;
+        T* row = rows + (is_block ? 2 * warp + k % 2 : k % 2) * pitch;
+        if (best >> lane & 1) {
 #pragma unroll
           for (int j = s / vector * vector; j < width; j += vector) {
             if (j >= step && j % step == 0 && j >= left) break;
@@ -159,40 +155,48 @@ struct LuRows {
             for (int v = 0; v < vector; ++v) x.v[v] = a[j + v];
             reinterpret_cast<Vector*>(row)[j / vector] = x;
           }
+          row[width] = is_complex<T> ? reciprocal(a[s]) : inverse;
+          if (is_block) candidates[k % 2 * 32 + warp] = {key, place};
         }
+        int p;  // the place of the pivot row
         if constexpr (is_block) {
+          if (best == 0 && lane == 0) candidates[k % 2 * 32 + warp] = {{0, 0}, -1};
           __syncthreads();  // every warp's candidate is there; those of the step before last are no longer read
           const Candidate c = lane < warps ? candidates[k % 2 * 32 + lane] : Candidate{{0, 0}, -1};
-          best = LaneGroup<32>::template best<two_words>(c.place >= 0, c.key, c.place);
-          p = __shfl_sync(~0u, c.place, best);
-          row = rows + (2 * best + k % 2) * pitch;
+          const int chosen = LaneGroup<32>::template best<two_words>(c.place >= 0, c.key, c.place);
+          p = __shfl_sync(~0u, c.place, chosen);
+          row = rows + (2 * chosen + k % 2) * pitch;
+          unsafe = !has_safe_reciprocal<Real<T>>(__shfl_sync(~0u, c.key.high, chosen));
         } else {
           __syncwarp();  // the pivot row is there; that of the step before last is no longer read
+          p = __shfl_sync(~0u, place, best ? __ffs(int(best)) - 1 : lane);
+        }
+        T l = a[s];
+        inverse = row[width];
+        if (unsafe) {
+          asm volatile("// seldom: a branch, not predicates");
+          T pivot = row[s];
+          if (pivot == T(0)) {
+            if (zero_at == 0) zero_at = k + 1;
+            inverse = T(1);  // l = 0, as is the column
+          } else {
+            scale_pivot(l, pivot);
+            inverse = reciprocal(pivot);
+          }
         }
         if (rank == k) own_pivot = p;
         const bool below = candidate && place != p;
         place = candidate && place == p ? ~k : place == k ? p : place;
-        if (below || rank == 0) {
-          T pivot = row[s], l = a[s];
-          if (!has_safe_reciprocal<Real<T>>(pivot_key(pivot).high)) {
-            if (!(pivot == T(0))) {
-              scale_pivot(l, pivot);
-            } else {
-              if (zero_at == 0 && k < steps) zero_at = k + 1;
-              pivot = T(1);  // l = 0, as is the column
-            }
-          }
-          l = l * reciprocal(pivot);
-          if (below) {
-            a[s] = l;
+        if (below) {
+          l = l * inverse;
+          a[s] = l;
 #pragma unroll
-            for (int j = s / vector * vector; j < width; j += vector) {
-              if (j >= step && j % step == 0 && j >= left) break;
-              const Vector u = reinterpret_cast<const Vector*>(row)[j / vector];
+          for (int j = s / vector * vector; j < width; j += vector) {
+            if (j >= step && j % step == 0 && j >= left) break;
+            const Vector u = reinterpret_cast<const Vector*>(row)[j / vector];
 #pragma unroll
-              for (int v = 0; v < vector; ++v)
-                if (j + v > s) a[j + v] = minus_product(a[j + v], l, u.v[v]);
-            }
+            for (int v = 0; v < vector; ++v)
+              if (j + v > s) a[j + v] = minus_product(a[j + v], l, u.v[v]);
           }
         }
       }

@@ -17,14 +17,18 @@ constexpr int resident_blocks(int width, int threads, int others) {
 
 inline constexpr int lu_group_threads = 128;
 
-/// Matrices of up to `width` rows and columns, 32 / `width` of them to a warp.
+/// The lanes of a matrix of up to `width` rows.
+template <int width>
+inline constexpr int lu_lanes = width <= 16 ? width : 32;
+
+/// Matrices of up to `width` rows and columns, as many to a warp as have room.
 template <class T, int width, int step>
 __global__ void __launch_bounds__(lu_group_threads, resident_blocks<T>(width, lu_group_threads, 40))
     lu_group_kernel(Items<T> A, Pivots<int> pivots, int* info, bool resets) {
-  using Rows = LuRows<T, width, step, width, false>;
-  constexpr int groups = lu_group_threads / width;
+  constexpr int lanes = lu_lanes<width>, groups = lu_group_threads / lanes;
+  using Rows = LuRows<T, width, step, lanes, false>;
   __shared__ __align__(16) T rows[groups][2 * Rows::pitch];
-  const int group = int(threadIdx.x) / width;
+  const int group = int(threadIdx.x) / lanes;
   const index_t turn = index_t(gridDim.x) * groups;
   for (index_t b = index_t(blockIdx.x) * groups; b < A.count; b += turn) {
     const index_t item = b + group;
@@ -33,7 +37,7 @@ __global__ void __launch_bounds__(lu_group_threads, resident_blocks<T>(width, lu
     if (before >= 0) a = A.item(item);
     __syncwarp();  // nobody reads the rows of the item before
     const int zero_at = Rows::factor(a, pivots.item(item), int(pivots.first), rows[group], nullptr);
-    if (threadIdx.x % width == 0 && item < A.count) note_info(info, item, before, zero_at, pivots.first, resets);
+    if (threadIdx.x % lanes == 0 && item < A.count) note_info(info, item, before, zero_at, pivots.first, resets);
   }
 }
 
@@ -57,7 +61,7 @@ inline constexpr int lu_step = 8;  // columns; H200, f64: n = 20 67 us with 8, 8
 
 template <class T, int width>
 void launch_lu_group(void* stream, const Items<T>& A, const Pivots<int>& pivots, int* info, bool resets) {
-  const index_t blocks = ceil_div(A.count, lu_group_threads / width);
+  const index_t blocks = ceil_div(A.count, lu_group_threads / lu_lanes<width>);
   launch(stream, lu_group_kernel<T, width, min(width, lu_step)>, grid_for(blocks), lu_group_threads, 0, A, pivots, info,
          resets);
 }
@@ -73,6 +77,7 @@ void launch_lu_rows(void* stream, Items<T> A, Pivots<int> pivots, int* info, boo
   if (edge <= 4) return launch_lu_group<T, 4>(stream, A, pivots, info, resets);
   if (edge <= 8) return launch_lu_group<T, 8>(stream, A, pivots, info, resets);
   if (edge <= 16) return launch_lu_group<T, 16>(stream, A, pivots, info, resets);
+  if (edge <= 24) return launch_lu_group<T, 24>(stream, A, pivots, info, resets);
   if (edge <= 32) return launch_lu_group<T, 32>(stream, A, pivots, info, resets);
   constexpr int narrow = int(lu_columns<T>(1024)), medium = int(lu_columns<T>(512)), wide = int(lu_columns<T>(128));
   if (A.cols <= narrow) return launch_lu_block<T, narrow, 1024>(stream, A, pivots, info, resets);
