@@ -4,6 +4,7 @@ import math
 WIDTH, HEIGHT = 760, 440
 LEFT, RIGHT, TOP, BOTTOM = 72, 190, 44, 56          # margins; the names of the lines stand to the right
 COLOURS = ["#1b6ca8", "#c2452d", "#2d8a4e", "#8a5aa8", "#b8860b", "#3f8f96", "#d16ba5", "#5c5c5c"]
+FAINT = ["#e4e4e4", "#cfd8dc", "#e6dccf"]
 PEERS = {"cusolver": "#76797c", "cublas": "#76797c", "cudss": "#76797c", "lapack": "#a9845c", "cholmod": "#a9845c",
          "host": "#a9845c"}                         # the same grey and brown in every picture
 
@@ -192,11 +193,12 @@ def legend(svg, colour, most=20):
         svg.text(WIDTH - RIGHT + 30, TOP + 9 + 18 * k, name)
 
 
-def timeline_chart(title, pieces):
-    """pieces: [(lane, name, begin, end)] in milliseconds; lanes lie below each other."""
+def timeline_chart(title, pieces, unit="ms", idle=()):
+    """pieces: [(lane, name, begin, end)] in that unit; lanes lie below each other. idle: names that are drawn faintly."""
     lanes = list(dict.fromkeys(lane for lane, *_ in pieces))
     colours = Colours()
-    colour = {name: colours.of(name) for name in dict.fromkeys(name for _, name, *_ in pieces)}
+    faint = dict(zip(dict.fromkeys(idle), FAINT))
+    colour = {name: faint.get(name) or colours.of(name) for name in dict.fromkeys(name for _, name, *_ in pieces)}
     first, last = min(p[2] for p in pieces), max(p[3] for p in pieces)
     right = WIDTH - RIGHT
     height = min(60.0, (HEIGHT - BOTTOM - TOP) / len(lanes))
@@ -213,7 +215,7 @@ def timeline_chart(title, pieces):
     for i in range(math.ceil(first / step - 1e-9), math.floor(last / step + 1e-9) + 1):
         svg.line(place_x(i * step), bottom, place_x(i * step), bottom + 4, "#333")
         svg.text(place_x(i * step), bottom + 18, number(round(i * step, 6)), "middle")
-    svg.text((LEFT + right) / 2, bottom + 38, "ms", "middle")
+    svg.text((LEFT + right) / 2, bottom + 38, unit, "middle")
     svg.text((LEFT + right) / 2, 20, title, "middle", ' font-size="14"')
     legend(svg, colour)
     return svg.done()

@@ -13,11 +13,12 @@ ALLOWED = {
     "src/dense": ["include", "src/core"],
     "src/sparse": ["include", "src/core", "src/dense"],
     "src/host": ["include", "src/core", "src/tile", "src/sparse"],
-    "src/cuda": ["include", "src/core", "src/tile"],
+    "src/cuda": ["include", "src/core", "src/tile", "src/cuda/device"],
+    "src/cuda/device": ["include", "src/core", "src/tile"],
     "src/tuning": ["include", "src/core"],
     "src/meter": ["include", "src/core"],
-    "src/api": ["include", "src/core", "src/tile", "src/dense", "src/sparse", "src/host", "src/cuda", "src/tuning",
-                "src/meter"],
+    "src/api": ["include", "src/core", "src/tile", "src/dense", "src/sparse", "src/host", "src/cuda", "src/cuda/device",
+                "src/tuning", "src/meter"],
     "src/c": ["include"],          # the C interface is written over the public headers, as a user's would be
     "src/lapack": ["include"],     # so is the LAPACK drop-in, by the C interface alone
     "tests": ["include"],
@@ -28,6 +29,7 @@ ALLOWED = {
     "tests/fuzz": ["include", "tests", "src/core", "src/tuning", "tools"],
     "tools": ["include"],
     "bench": ["include"],
+    "bench/variants": ["src/core", "src/tile", "src/cuda/device"],   # designs that lost, from the same building blocks
     "python": ["include"],
     "examples": ["include"],
 }
@@ -134,6 +136,9 @@ def self_test():
         "src/c/a.cpp": "#include <trifactor/a.hpp>\n",
         "tests/tile/a.cpp": "#include <tile/a.hpp>\n",
         "tests/dense/a.cpp": "#include <trifactor/testing.hpp>\n#include <trifactor/a.hpp>\n",
+        "src/cuda/device/a.cuh": "#include <core/a.hpp>\n#include <tile/a.hpp>\n",
+        "bench/variants/a.cu": '#include "a.hpp"\n#include <cuda/device/a.cuh>\n#include <tile/a.hpp>\n',
+        "bench/variants/a.hpp": "#include <cublas_v2.h>\n",
         "tools/a.cpp": "#include <commit.hpp>\n#include <trifactor/a.hpp>\n",
     }
     bad = {
@@ -152,6 +157,11 @@ def self_test():
         "tests/dense/b.cpp": "#include <core/a.hpp>\n",
         "tools/b.cpp": "#include <trifactor/testing.hpp>\n",
         "examples/b.cpp": "#include <tile/a.hpp>\n",
+        "src/cuda/device/b.cuh": "#include <cuda/kernels/a.cuh>\n",
+        "bench/b.cpp": "#include <tile/a.hpp>\n",
+        "bench/variants/b.cu": "#include <cuda/kernels/a.cuh>\n",
+        "bench/variants/c.cu": "#include <dense/a.hpp>\n",
+        "bench/variants/d.cu": "#include <trifactor/a.hpp>\n",
     }
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)

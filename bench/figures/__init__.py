@@ -1,7 +1,7 @@
 """The figures of the papers: what each one runs, how it is drawn, and which of the paper's numbers stand beside ours.
 
-A figure is made of runs, commands of `trifactor` that several figures may share. Each run has its words for three
-scales: "toy" (a test: seconds for all), "cpu" (a host without a GPU: minutes) and "gpu" (an H200: minutes).
+A figure is made of runs, commands of `trifactor` or `trifactor_variants`, that several figures may share. Each run has its
+words for three scales: "toy" (a test: seconds for all), "cpu" (a host without a GPU: minutes) and "gpu" (an H200: minutes).
 """
 import dataclasses
 import pathlib
@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 import charts  # noqa: E402
 
 SCALES = ("toy", "cpu", "gpu")
+VARIANTS = "trifactor_variants"           # the program of bench/variants; its name is part of the words of its runs
 QUICK = {"toy": "--device host --seconds 0", "cpu": "--device host --seconds 0.1", "gpu": "--device cuda --seconds 0.1"}
 ON_HOST = {"toy": "--device host --seconds 0", "cpu": "--device host --seconds 0.1",
            "gpu": "--device host --seconds 0.1"}
@@ -22,6 +23,7 @@ class Run:
     """A command that prints JSON lines; with another suffix, {file} in its words is what it writes."""
     command: tuple          # (scale, words) pairs; a scale that is not there has no such run
     suffix: str = ".jsonl"
+    variants: bool = False  # of trifactor_variants, in place of trifactor
 
     def words(self, scale):
         return dict(self.command).get(scale)
@@ -32,6 +34,11 @@ def run(what, toy=None, cpu=None, gpu=None, suffix=".jsonl"):
     def words(own):
         return None if own is None else " ".join(f"{what} {own}".split())
     return Run(tuple((scale, words(own)) for scale, own in zip(SCALES, (toy, cpu, gpu)) if own is not None), suffix)
+
+
+def variant(what, suffix=".jsonl"):
+    """A run of trifactor_variants --json; its designs are for a GPU alone."""
+    return Run((("gpu", f"{VARIANTS} {what} --json --seed 1"),), suffix, variants=True)
 
 
 def bench(what, toy=None, cpu=None, gpu=None, host=False):
@@ -58,7 +65,7 @@ class Figure:
     draw: typing.Callable = None      # from Results to SVG, or {"": SVG, "-single": SVG}
     claims: list = dataclasses.field(default_factory=list)
     note: str = ""           # in what ours differs from the paper's figure
-    cannot: str = ""         # why there is none
+    cannot: str = ""         # why there is none, where none of the runs can be made
 
 
 class Results:

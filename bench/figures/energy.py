@@ -1,11 +1,15 @@
 """Analysis and design techniques towards high-performance and energy-efficient dense linear solvers on GPUs (2018)."""
 import charts
-from figures import Claim, Figure, bench, bound, digits, fastest, last, lines_of, quotients, run, span
+from figures import Claim, Figure, bench, bound, digits, fastest, last, lines_of, quotients, run, span, variant
 from figures.factorizations import (CHOLESKY, HOST_CHOLESKY, HOST_LU, LU, UPDATE, factor_lines, on_cpu, updates_in)
-from figures.timelines import beside, timeline, watts
+from figures.timelines import beside, block_timelines, timeline, watts
 
 PANEL = bench("panel --n 256 --scalar f64", toy="--m 300", cpu="--m 1024,2048,4096",
               gpu="--m 1024,2048,4096,8192,16384,24576")
+# The paper's own panels, which bench/variants has.
+DESIGNS = variant("panel --n 256 --m 1024,2048,4096,8192,16384,24576 --design d1,d2-lazy --seconds 0.1")
+NARROW = variant("panel --n 8 --m 8192 --design d2-greedy,d2-lazy --seconds 0.1")
+BLOCKS = {way: variant(f"trace -m 8192 -n 8 --design d2-{way} -o {{file}}", suffix=".json") for way in ("greedy", "lazy")}
 # Row interchanges beside panels of 256 (toy: 8, CPU: 64) columns in a matrix of 1024 (32, 256), and that factorization.
 SWAP = bench("swap --scalar f64", toy="--m 64 --n 24 --nb 8", cpu="--m 1024,2048,4096 --n 192 --nb 64",
              gpu="--m 2048,4096,8192,16384,24576 --n 768 --nb 256")
@@ -30,6 +34,17 @@ def over_peer(results, run_of, least=0):
     lines = lines_of(results.rows(run_of), x="m")
     peer = "cusolver" if "cusolver" in lines else "lapack"
     return quotients(lines, "trifactor", peer, least)
+
+
+def panel_lines(results):
+    """Ours, cuSOLVER's, and where they were measured the paper's designs."""
+    named = {"d1": "D1", "d2-lazy": "D2"}
+    return lines_of(results.rows(PANEL, DESIGNS), x="m", name=lambda row: named.get(row["mode"], row["mode"]))
+
+
+def lazy_over_greedy(results):
+    seconds = {row["mode"]: row["seconds"] for row in results.rows(NARROW)}
+    return digits(seconds["d2-greedy"] / seconds["d2-lazy"]) if len(seconds) == 2 else None
 
 
 def swap_share_lines(results):
@@ -197,15 +212,19 @@ SPEED_RUNS = {"Cholesky": [CHOLESKY["f64"], CHOLESKY["f32"], HOST_CHOLESKY["f64"
               "LU": [LU["f64"], LU["f32"], HOST_LU["f64"], HOST_LU["f32"], UPDATE]}
 SENSORS = "where the CPU has no readable sensor the joules are the GPU's alone, and there is no row of the CPU"
 FIGURES = [
-    Figure("energy:8", "blocks inside the fused panel kernel",
-           cannot="the paper's kernel D2, a block for each column, with a greedy or a lazy update, does not exist "
-           "here: a panel is one cluster of blocks that share the rows, and keeps no log of its states"),
-    figure(9, "panels of 256 columns by height", [PANEL],
-           lambda results: charts.line_chart(f"LU of m x 256, f64, {results.machine}",
-                                             lines_of(results.rows(PANEL), x="m"), "m"),
+    Figure("energy:8", "blocks inside the fused panel kernel", [*BLOCKS.values(), NARROW],
+           block_timelines(BLOCKS, "blocks of D2, 8192 x 8, f64"),
+           [Claim("lazy over greedy, 8192 x 8", "above 1", lazy_over_greedy)],
+           cannot="the paper's kernel D2, a block for each column, is in bench/variants: it needs a GPU, and "
+           "trifactor_variants. A panel of the library is one cluster of blocks that share the rows, and keeps no log"),
+    figure(9, "panels of 256 columns by height", [PANEL, DESIGNS],
+           lambda results: charts.line_chart(f"LU of m x 256, f64, {results.machine}", panel_lines(results), "m"),
            [Claim("fused panel over cuSOLVER, tallest", "2.4", lambda r: last(over_peer(r, PANEL))),
-            Claim("over all heights", "above 1", lambda r: span(over_peer(r, PANEL)))],
-            "the paper's D1 does not exist here"),
+            Claim("over all heights", "above 1", lambda r: span(over_peer(r, PANEL))),
+            Claim("D2 over D1, tallest", "1.8", lambda r: last(quotients(panel_lines(r), "D2", "D1"))),
+            Claim("D2 over cuSOLVER, tallest", "2.4", lambda r: last(quotients(panel_lines(r), "D2", "cusolver"))),
+            Claim("ours over D2", "", lambda r: span(quotients(panel_lines(r), "trifactor", "D2")))],
+           "D1 and D2 are the paper's designs, in bench/variants"),
     figure(10, "row interchanges", [SWAP, WIDE_PANEL],
            lambda results: charts.line_chart(f"row interchanges of LU, f64, {results.machine}",
                                              swap_share_lines(results), "m", "% of time"),

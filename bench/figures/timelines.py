@@ -26,6 +26,16 @@ def timeline(run):
     return draw
 
 
+def block_timelines(runs, title):
+    """The blocks of a kernel in several ways, below each other from a common beginning, in microseconds. runs: {way: run}."""
+    def draw(results):
+        pieces = [(lane.replace("block", way), name, 1e3 * begin, 1e3 * end) for way, one in runs.items()
+                  for lane, name, begin, end in pieces_of(results.files[one])]
+        idle = [name for _, name, *_ in pieces if name.startswith("wait")]
+        return charts.timeline_chart(f"{title}, {results.machine}", pieces, "\u00b5s", idle)
+    return draw
+
+
 def beside(run):
     """How much of the lanes but the first was done while another worked, of the summary that trace prints."""
     def part(results):

@@ -16,8 +16,30 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WANTED = [f"gpu-only:{n}" for n in [4, 5, 6, 7, *range(9, 18)]] + [f"batched:{n}" for n in range(5, 12)] + [
     f"energy:{n}" for n in [8, 9, 10, *range(12, 20), "table-1"]] + [f"sparse:{n}"
                                                                      for n in [3, 5, 6, 8, *range(10, 15)]]
-WITHOUT = {"energy:8",                   # of a kernel that does not exist here
+WITHOUT = {"energy:8",                   # of a kernel in bench/variants, which needs a GPU
            "sparse:13", "sparse:14"}     # compare with CHOLMOD or cuDSS, which toys leave out
+
+
+# Rows and a timeline such as trifactor_variants writes, for a machine without a GPU.
+VARIANTS = """
+import json, sys
+words = dict(zip(sys.argv[2:], sys.argv[3:]))
+where = {"op": "panel", "scalar": "f64", "machine": "a GPU", "device": "cuda"}
+if sys.argv[1] == "panel":
+    for m in words["--m"].split(","):
+        for mode in words["--design"].split(","):
+            seconds = {"d1": 9e-3, "d2-greedy": 6e-3, "d2-lazy": 4e-3}[mode]
+            print(json.dumps({**where, "m": int(m), "n": int(words["--n"]), "mode": mode, "seconds": seconds,
+                              "gflops": 1 / seconds}))
+else:
+    events = []
+    for b in range(2):
+        events.append({"ph": "M", "pid": 1, "tid": b, "name": "thread_name", "args": {"name": f"block {b}"}})
+        for k, name in enumerate(["idamax", "wait scale", "update"]):
+            events.append({"ph": "X", "pid": 1, "tid": b, "name": name, "ts": 4 * k + b, "dur": 4})
+    json.dump({"traceEvents": events}, open(words["-o"], "w"))
+    print(json.dumps({**where, "m": 8192, "n": 8, "mode": words["--design"], "seconds": 1.3e-5}))
+"""
 
 
 class Heater(threading.Thread):
@@ -71,7 +93,13 @@ class Papers(ProgramTest):
         entries = re.split(r"(?m)^(?=[a-z-]+:)", done.stdout)[1:]
         self.assertEqual([re.match(r"[a-z-]+:[\w-]+", entry).group() for entry in entries], WANTED)
         for entry in entries:
-            self.assertRegex(entry, r"\n  (trifactor |cannot be made: )")
+            self.assertRegex(entry, r"\n  (trifactor |trifactor_variants |cannot be made: )")
+        host = self.papers("list", "--scale", "cpu", "--program", program.PROGRAM).stdout
+        self.assertRegex(host, r"energy:8: .*\n  cannot be made: .* is in bench/variants: it needs a GPU")
+        listed = self.papers("list", "--scale", "gpu", "--program", program.PROGRAM).stdout
+        built = (ROOT / "build" / "variants" / "trifactor_variants").exists()
+        self.assertRegex(listed, r"energy:9: .*\n  trifactor bench panel .*\n  "
+                         + ("trifactor_variants panel" if built else "without .*: there is no trifactor_variants"))
 
     def test_commands_for_a_gpu_can_be_read(self):
         if program.has_gpu():
@@ -130,6 +158,43 @@ class Papers(ProgramTest):
         for picture in re.findall(r"\]\((pictures/paper-[\w-]+\.svg)\)", text):
             self.assertTrue((page.parent / picture).exists())
         self.assertIn("![gpu-only:17: Cholesky, double](pictures/paper-gpu-only-17.svg)", text)
+
+    def variants(self):
+        """A program in the place of trifactor_variants."""
+        file = pathlib.Path(self.path("trifactor_variants"))
+        file.write_text(f"#!{sys.executable}\n{VARIANTS}")
+        file.chmod(0o755)
+        return file
+
+    def test_shows_the_blocks_of_a_design_that_the_library_lacks(self):
+        arguments = ["run", "energy:8", "--scale", "gpu", "--program", program.PROGRAM, "--out", self.path("out")]
+        done = self.papers(*arguments, "--variants", self.variants())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^ +[\d.]+ s  trifactor_variants trace .* --design d2-lazy -o ")
+        picture = pathlib.Path(self.path("out")) / "energy-8.svg"
+        self.check_picture(picture)
+        lanes = re.findall(r">((?:greedy|lazy) \d)<", picture.read_text())
+        self.assertEqual(lanes, ["greedy 0", "greedy 1", "lazy 0", "lazy 1"])
+        self.assertIn(">\u00b5s<", picture.read_text())
+        claims = pathlib.Path(self.path("out/claims.md")).read_text()
+        self.assertIn("| 8 | lazy over greedy, 8192 x 8 | above 1 | 1.50 |", claims)
+
+    def test_the_papers_panels_stand_beside_ours(self):
+        if program.has_gpu():
+            self.skipTest("the library's panels would be measured")
+        arguments = ["run", "energy:9", "--scale", "gpu", "--program", program.PROGRAM, "--out", self.path("out")]
+        done = self.papers(*arguments, "--variants", self.variants())
+        self.assertIn("failed with status 3: trifactor bench panel", done.stdout)
+        text = (pathlib.Path(self.path("out")) / "energy-9.svg").read_text()
+        self.assertRegex(text, r"(?s)>D1<.*>D2<")
+        claims = pathlib.Path(self.path("out/claims.md")).read_text()
+        self.assertIn("| 9 | D2 over D1, tallest | 1.8 | 2.2 |", claims)
+        self.assertNotIn("cuSOLVER", claims)             # it was not measured
+
+    def test_variants_that_do_not_exist_are_named(self):
+        listed = self.papers("list", "--scale", "gpu", "--program", program.PROGRAM, "--variants", self.path("none"))
+        self.assertIn(f"there is no program {self.path('none')}", listed.stderr)
+        self.assertNotEqual(listed.returncode, 0)
 
     def test_what_it_does_not_know_is_named(self):
         done = self.papers("run", "gpu-only:99", "--toy", "--program", program.PROGRAM)
