@@ -99,7 +99,7 @@ struct Options {
 
 /// The widths of narrow panels that the paper takes: at most 16 columns in D1, whose interchanges read whole rows, and
 /// 32 blocks in D2.
-int leaf_of(const Options& o, Design design) { return o.leaf > 0 ? o.leaf : design == Design::d1 ? 16 : 32; }
+int leaf_of(const Options& o, Design design) { return o.leaf > 0 ? o.leaf : design == Design::d1 ? 16 : max_leaf; }
 
 void require_tall(int m, int n) {
   if (m < n)
