@@ -97,7 +97,8 @@ struct Options {
   bool json = false;
 };
 
-/// The widths of narrow panels with which they are fastest on an H200. The paper takes up to 16 columns in D1 and 32 in D2.
+/// The widths of narrow panels with which they are fastest on an H200. The paper takes up to 16 columns in D1 and 32 in
+/// D2.
 int leaf_of(const Options& o, Design design) { return o.leaf > 0 ? o.leaf : design == Design::d1 ? 16 : max_leaf; }
 
 void require_tall(int m, int n) {

@@ -23,7 +23,8 @@ __global__ void __launch_bounds__(S::threads + 32, 1)
 /// Calls f with the shape for a panel of so many rows: the widest whose rows fit in a cluster. False if there is none.
 template <class T, class F>
 bool with_panel_shape(index_t rows, F f) {
-  constexpr int widest = 32, most = 512 / int(sizeof(T)) / widest;  // rows of a thread, for the widest panel in registers
+  constexpr int widest = 32,
+                most = 512 / int(sizeof(T)) / widest;  // rows of a thread, for the widest panel in registers
   const auto attempt = [&]<class S>() {
     const auto kernel = reinterpret_cast<const void*>(lu_panel_kernel<T, S>);
     const int largest = largest_cluster(kernel, S::threads + 32, sizeof(PanelMemory<T, S>));

@@ -217,7 +217,7 @@ class ClusterPanel {
         }
       });
     }
-    __syncwarp();  // the message is there
+    __syncwarp();                                                                  // the message is there
     if constexpr (!S::one_block) arrive<NamedBarrier::candidates, all_threads>();  // the clerk sends the best one
   }
   /// The candidate of this block to every block of the cluster, 16 bytes at a time.

@@ -1,5 +1,5 @@
-// The interchanges of an LU factorization in the columns to the left of each panel, all at once in the end: every column is
-// permuted in one pass.
+// The interchanges of an LU factorization in the columns to the left of each panel, all at once in the end: every
+// column is permuted in one pass.
 #pragma once
 
 #include <cuda/engine/engine.hpp>
@@ -12,8 +12,8 @@ namespace trifactor::cuda {
 inline constexpr int left_group = 256;  // interchanges that are looked at together, at most
 inline constexpr int left_threads = 512;
 
-/// Block g: which row goes to which by the interchanges [g * size, (g + 1) * size). sources[g * m + i] is where row i, from
-/// the first of them on, comes from.
+/// Block g: which row goes to which by the interchanges [g * size, (g + 1) * size). sources[g * m + i] is where row i,
+/// from the first of them on, comes from.
 static __global__ void __launch_bounds__(left_threads)
     group_sources_kernel(const int* pivots, int m, int all, int size, int* sources) {
   __shared__ int partner[left_group];
@@ -30,8 +30,8 @@ static __global__ void __launch_bounds__(left_threads)
   }
 }
 
-/// A thread to a row: where it comes from by all groups from one on, for those that begin a panel of nb columns. Left in
-/// all_sources[p * m + row] for the panel to the left of panel p + 1.
+/// A thread to a row: where it comes from by all groups from one on, for those that begin a panel of nb columns. Left
+/// in all_sources[p * m + row] for the panel to the left of panel p + 1.
 static __global__ void __launch_bounds__(left_threads)
     compose_sources_kernel(const int* sources, int m, int groups, int size, int nb, int* all_sources) {
   const int i = int(blockIdx.x) * left_threads + int(threadIdx.x);

@@ -57,8 +57,7 @@ inline constexpr PivotCandidate no_candidate{{0, 0}, -1, 0};
 /// Whether one candidate is better than another; those that are none have a key of 0 and a negative place.
 __device__ inline bool beats(PivotKey a, int place_a, PivotKey b, int place_b) {
   const bool equal = (a.high == b.high) & (a.low == b.low);
-  return (a.high > b.high) | ((a.high == b.high) & (a.low > b.low)) |
-         (equal & (unsigned(place_a) < unsigned(place_b)));
+  return (a.high > b.high) | ((a.high == b.high) & (a.low > b.low)) | (equal & (unsigned(place_a) < unsigned(place_b)));
 }
 /// The lane of the best candidate as a mask of one bit, 0 if there is none, and the high word of its key. Calls
 /// meanwhile() while the warp votes.
@@ -85,9 +84,9 @@ struct PanelMemory {
   static constexpr int warps = S::threads / 32, rest = max(S::rest, 1);
   static constexpr int slots = 3;  // sets of candidates: see ClusterPanel::chosen
   using Message = PivotMessage<T, S::step>;
-  Message own[2][warps];  // of a warp, to be sent
+  Message own[2][warps];                                      // of a warp, to be sent
   Message candidates[slots][max(warps, max_cluster_blocks)];  // of the warps of the only block, or of all blocks
-  alignas(16) T raw[2][S::step][S::step + rest];      // pivot rows when they were chosen: L of the step, and right of it
+  alignas(16) T raw[2][S::step][S::step + rest];  // pivot rows when they were chosen: L of the step, and right of it
   alignas(16) T own_raw[2][S::step][S::step + rest];  // those of this block, to be sent
   alignas(16) T upper[S::step][rest];                 // rows of U right of the step
   T lower[S::step][S::block_rows];                    // L of the step
