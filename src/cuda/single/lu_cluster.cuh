@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(S::threads + 32, 1)
 #if TRIFACTOR_HAS_CLUSTERS
   wait_for_launch_before();
   if (*info < 0) return;
-  // Each lane of the clerk knows the first zero pivot that it met.
+  // Lane 0 of the clerk knows the first zero pivot.
   const unsigned zero_at = unsigned(ClusterPanel<T, S>(A, left, blocks, pivots, first).factor());
   const unsigned least = __reduce_min_sync(~0u, zero_at - 1);  // of 0, the largest
   if (least != ~0u && threadIdx.x % 32 == 0 && blockIdx.x == 0 && *info == 0) *info = first + int(least) + 1;
@@ -23,8 +23,9 @@ __global__ void __launch_bounds__(S::threads + 32, 1)
 /// Calls f with the shape for a panel of so many rows: the widest whose rows fit in a cluster. False if there is none.
 template <class T, class F>
 bool with_panel_shape(index_t rows, F f) {
-  constexpr int widest = 32,
-                most = 512 / int(sizeof(T)) / widest;  // rows of a thread, for the widest panel in registers
+  constexpr int widest = 32;                               // columns
+  constexpr int max_rows = 512 / int(sizeof(T)) / widest;  // of a thread with all columns in registers
+  constexpr int fast_rows = min(max_rows, 2);              // two are faster than four
   const auto attempt = [&]<class S>() {
     const auto kernel = reinterpret_cast<const void*>(lu_panel_kernel<T, S>);
     const int largest = largest_cluster(kernel, S::threads + 32, sizeof(PanelMemory<T, S>));
@@ -39,12 +40,11 @@ bool with_panel_shape(index_t rows, F f) {
   const auto in_memory = [&]<int width, int rows_of_thread>() {
     return attempt.template operator()<PanelShape<192, rows_of_thread, width, false, false>>();
   };
-  constexpr int few = min(most, 2);  // two rows are faster than four
-  if (in_registers.template operator()<few, true>() || in_registers.template operator()<few, false>() ||
-      in_registers.template operator()<most, false>() || in_memory.template operator()<widest, 2 * most>() ||
-      in_memory.template operator()<widest / 2, 4 * most>())
+  if (in_registers.template operator()<fast_rows, true>() || in_registers.template operator()<fast_rows, false>() ||
+      in_registers.template operator()<max_rows, false>() || in_memory.template operator()<widest, 2 * max_rows>() ||
+      in_memory.template operator()<widest / 2, 4 * max_rows>())
     return true;
-  if constexpr (most == few) return in_memory.template operator()<widest / 4, 8 * most>();
+  if constexpr (max_rows == fast_rows) return in_memory.template operator()<widest / 4, 8 * max_rows>();
   return false;
 }
 

@@ -39,7 +39,7 @@ class ClusterPanel {
     asm volatile("" : "+r"(blocks));  // otherwise it is read from the parameters again and again
   }
 
-  /// Returns 0 or the first k + 1 whose pivot is zero, to a lane of the clerk.
+  /// Returns 0 or the first k + 1 whose pivot is zero, to lane 0 of the clerk; 0 to others.
   __device__ int factor() {
     if (!S::one_block && clerk && lane == 0) {
       for (auto& barrier : memory().arrived) barrier_init(shared_address(&barrier), 1);
@@ -203,7 +203,7 @@ class ClusterPanel {
       mine = better ? i : mine, at = better ? place[i] : at, value = better ? a[i][0] : value;
     }
     unsigned high;
-    const unsigned best = best_lane<two_words>({key, at, 0}, high, meanwhile);
+    const unsigned best = best_lane_mask<two_words>({key, at, 0}, high, meanwhile);
     Message& message = S::one_block ? memory().candidates[slot][warp] : memory().own[turn % 2][warp];
     if (best == 0 && lane == 0) message.candidate = no_candidate;
     if (best >> lane & 1) {
@@ -259,7 +259,7 @@ class ClusterPanel {
   __device__ Choice best_of(const Message* messages, int count) const {
     const PivotCandidate mine = lane < count ? messages[lane].candidate : no_candidate;
     unsigned high;
-    const unsigned best = best_lane<two_words>(mine, high, [] {});
+    const unsigned best = best_lane_mask<two_words>(mine, high, [] {});
     return {messages[max(31 - __clz(int(best)), 0)], high};
   }
   /// By the clerk: what factor_step finds, into memory.

@@ -62,7 +62,7 @@ __device__ inline bool beats(PivotKey a, int place_a, PivotKey b, int place_b) {
 /// The lane of the best candidate as a mask of one bit, 0 if there is none, and the high word of its key. Calls
 /// meanwhile() while the warp votes.
 template <bool two_words, class Meanwhile>
-__device__ unsigned best_lane(PivotCandidate mine, unsigned& high, const Meanwhile& meanwhile) {
+__device__ unsigned best_lane_mask(PivotCandidate mine, unsigned& high, const Meanwhile& meanwhile) {
   using Warp = LaneGroup<32>;
   high = Warp::largest(mine.key.high);
   meanwhile();
