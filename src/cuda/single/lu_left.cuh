@@ -67,14 +67,15 @@ __global__ void __launch_bounds__(left_threads)
 
 template <class T>
 bool CudaEngine::lu_swap_left(Items<T> A, Pivots<const int> pivots, index_t nb) {
-  constexpr index_t shared_limit = 200 << 10, blocks_with_room = 132;  // whose columns fit in the second-level cache
+  constexpr index_t shared_limit = 200 << 10;  // bytes of a column
   const index_t m = A.rows, all = min(m, A.cols), size = min(nb, index_t(left_group));
   if (A.count != 1 || A.pointers || A.is_flipped || nb % size != 0) return false;
   const index_t groups = ceil_div(all, size), panels = ceil_div(all, nb) - 1, columns = panels * nb;
   if (panels == 0) return true;
   const index_t bytes = (m - nb) * index_t(sizeof(T));
   const bool shared = bytes <= shared_limit;
-  const index_t blocks = shared ? columns : min(columns, blocks_with_room);
+  const index_t blocks =
+      shared ? columns : min(columns, index_t(multiprocessors_));  // few: their room stays in the cache
   auto room = arena().take<T>(shared ? 0 : blocks * m);
   auto sources = arena().take<int>(groups * m), all_sources = arena().take<int>(panels * m);
   if (arena().planning()) return true;
