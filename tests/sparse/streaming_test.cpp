@@ -122,6 +122,26 @@ TYPED_TEST(Streaming, LimitsDoNotChangeBits) {
   }
 }
 
+// Small ones lie in memory that the driver gives, large ones in memory that is registered with it.
+TYPED_TEST(Streaming, LargeFactorsLieInPageLockedMemory) {
+  using T = TypeParam;
+  if (!on_cuda()) GTEST_SKIP() << "a property of devices";
+  const auto A = full_matrix<T>(this->random, 3000);
+  const auto given = A.stored(Stored::Lower);
+  const auto plan = analyze(given.pattern());
+  const std::size_t all = SparseCholesky<T>::memory(this->q, *plan, {.tuning = small_blocks}).total();
+  for (int turn = 0; turn < 2; ++turn) {  // its memory is given back
+    SparseCholesky<T> F(this->q, plan, {.max_device_bytes = all - all / 8, .tuning = small_blocks});
+    EXPECT_GE(F.memory().host, std::size_t(16) << 20);
+    factor(this->q, F, given.values);
+    EXPECT_EQ(testing::path_taken(), "streamed");
+    const auto B = random_matrix<T>(this->random, A.n, 2);
+    auto X = B;
+    solve(this->q, F, X);
+    EXPECT_LT(A.solve_ratio(X, B), threshold);
+  }
+}
+
 TYPED_TEST(Streaming, FailsAtTheColumnThatFails) {
   using T = TypeParam;
   const auto A = poisson2d<T>(this->random, 9);

@@ -36,19 +36,12 @@ void CopyLane::release() noexcept {
   }
   for (const std::vector<void*>* events : {&work_, &copies_})
     for (void* event : *events) cudaEventDestroy(as_event(event));
-  for (void* p : memory_) cudaFreeHost(p);
+  memory_.clear();
 }
 
 void* CopyLane::allocate(std::size_t bytes) {
-  core::count_allocation("page-locked host", bytes);
-  memory_.reserve(memory_.size() + 1);
-  void* p = nullptr;
-  if (cudaMallocHost(&p, bytes > 0 ? bytes : 1) != cudaSuccess) {
-    cudaGetLastError();
-    core::throw_out_of_memory("page-locked host", bytes);
-  }
-  memory_.push_back(p);
-  return p;
+  memory_.emplace_back(bytes);
+  return memory_.back().data();
 }
 
 void CopyLane::copy(const char* name, const void* from, void* to, std::size_t bytes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <core/trace.hpp>
+#include <cuda/engine/page_locked.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -36,7 +37,7 @@ class CopyLane {
   CudaEngine& engine_;
   void* stream_ = nullptr;
   std::vector<void*> work_, copies_;  // events
-  std::vector<void*> memory_;
+  std::vector<PageLocked> memory_;
 };
 
 }  // namespace trifactor::cuda
