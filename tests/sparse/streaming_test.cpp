@@ -126,12 +126,12 @@ TYPED_TEST(Streaming, LimitsDoNotChangeBits) {
 TYPED_TEST(Streaming, LargeFactorsLieInPageLockedMemory) {
   using T = TypeParam;
   if (!on_cuda()) GTEST_SKIP() << "a property of devices";
-  const auto A = full_matrix<T>(this->random, 3000);
+  const auto A = poisson3d<T>(this->random, 26);
   const auto given = A.stored(Stored::Lower);
   const auto plan = analyze(given.pattern());
-  const std::size_t all = SparseCholesky<T>::memory(this->q, *plan, {.tuning = small_blocks}).total();
+  const std::size_t all = SparseCholesky<T>::memory(this->q, *plan, {.tuning = in_levels}).total();
   for (int turn = 0; turn < 2; ++turn) {  // its memory is given back
-    SparseCholesky<T> F(this->q, plan, {.max_device_bytes = all - all / 8, .tuning = small_blocks});
+    SparseCholesky<T> F(this->q, plan, {.max_device_bytes = all - all / 8, .tuning = in_levels});
     EXPECT_GE(F.memory().host, std::size_t(16) << 20);
     factor(this->q, F, given.values);
     EXPECT_EQ(testing::path_taken(), "streamed");

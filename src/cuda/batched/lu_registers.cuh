@@ -6,6 +6,9 @@
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/lu_panel.cuh>
 
+#include <bit>
+#include <utility>
+
 namespace trifactor::cuda {
 
 /// Blocks that a multiprocessor holds at once, where a thread has room for a row and `others` registers.
@@ -17,9 +20,9 @@ constexpr int resident_blocks(int width, int threads, int others) {
 
 inline constexpr int lu_group_threads = 128;
 
-/// The lanes of a matrix of up to `width` rows.
+/// The lanes of a matrix of up to `width` rows: a power of two.
 template <int width>
-inline constexpr int lu_lanes = width <= 16 ? width : 32;
+inline constexpr int lu_lanes = int(std::bit_ceil(unsigned(width)));
 
 /// Matrices of up to `width` rows and columns, as many to a warp as have room.
 template <class T, int width, int step>
@@ -57,13 +60,15 @@ __global__ void __launch_bounds__(threads, resident_blocks<T>(width, threads, 32
   }
 }
 
-inline constexpr int lu_step = 8;  // columns; H200, f64: n = 20 67 us with 8, 82 with 32; n = 32 99 and 91
+inline constexpr int lu_step = 8;  // columns
 
+/// Registers for a multiple of four columns. 10,000 of f64, us, H200: n = 28 88 with 32 columns in steps of 8, 84 in
+/// steps of 4, 73 with 28; n = 20 51 with 24 in steps of 8, 44 with 20; n = 12 19 with 16, 16 with 12.
 template <class T, int width>
 void launch_lu_group(void* stream, const Items<T>& A, const Pivots<int>& pivots, int* info, bool resets) {
+  constexpr int step = width % lu_step == 0 ? lu_step : 4;
   const index_t blocks = ceil_div(A.count, lu_group_threads / lu_lanes<width>);
-  launch(stream, lu_group_kernel<T, width, min(width, lu_step)>, grid_for(blocks), lu_group_threads, 0, A, pivots, info,
-         resets);
+  launch(stream, lu_group_kernel<T, width, step>, grid_for(blocks), lu_group_threads, 0, A, pivots, info, resets);
 }
 template <class T, int width, int threads>
 void launch_lu_block(void* stream, const Items<T>& A, const Pivots<int>& pivots, int* info, bool resets) {
@@ -74,11 +79,11 @@ void launch_lu_block(void* stream, const Items<T>& A, const Pivots<int>& pivots,
 template <class T>
 void launch_lu_rows(void* stream, Items<T> A, Pivots<int> pivots, int* info, bool resets) {
   const index_t edge = max(A.rows, A.cols);
-  if (edge <= 4) return launch_lu_group<T, 4>(stream, A, pivots, info, resets);
-  if (edge <= 8) return launch_lu_group<T, 8>(stream, A, pivots, info, resets);
-  if (edge <= 16) return launch_lu_group<T, 16>(stream, A, pivots, info, resets);
-  if (edge <= 24) return launch_lu_group<T, 24>(stream, A, pivots, info, resets);
-  if (edge <= 32) return launch_lu_group<T, 32>(stream, A, pivots, info, resets);
+  const auto in_group = [&]<int... quarter>(std::integer_sequence<int, quarter...>) {
+    return ((edge <= 4 * quarter + 4 && (launch_lu_group<T, 4 * quarter + 4>(stream, A, pivots, info, resets), true)) ||
+            ...);
+  };
+  if (in_group(std::make_integer_sequence<int, 8>{})) return;
   constexpr int narrow = int(lu_columns<T>(1024)), medium = int(lu_columns<T>(512)), wide = int(lu_columns<T>(128));
   if (A.cols <= narrow) return launch_lu_block<T, narrow, 1024>(stream, A, pivots, info, resets);
   if (A.cols <= medium) return launch_lu_block<T, medium, 512>(stream, A, pivots, info, resets);
