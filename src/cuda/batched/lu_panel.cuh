@@ -185,7 +185,7 @@ struct LuRows {
           }
         }
         if (rank == k) own_pivot = p;
-        const bool below = candidate && place != p;
+        const bool below = candidate && (is_block ? place != p : !(best >> lane & 1));
         place = candidate && place == p ? ~k : place == k ? p : place;
         if (below) {
           l = l * inverse;
