@@ -82,19 +82,22 @@ struct LaneGroup {
   /// 0 where none of them is a candidate.
   template <bool two_words>
   __device__ static unsigned best_mask(bool candidate, PivotKey key, int place) {
-    const unsigned group = mask(), self = 1u << threadIdx.x % 32;
-    unsigned top = largest(candidate ? key.high : 0);
-    unsigned tied = __ballot_sync(~0u, candidate && key.high == top) & group;
+    const unsigned top = largest(candidate ? key.high : 0);
+    const unsigned tied = __ballot_sync(~0u, candidate && key.high == top) & mask();
     const bool several = (tied & (tied - 1)) != 0;
-    if (lanes == 32 ? several : __any_sync(~0u, several)) {
-      if constexpr (two_words) {
-        top = largest(tied & self ? key.low : 0);
-        tied = __ballot_sync(~0u, (tied & self) && key.low == top) & group;
-      }
-      top = largest(tied & self ? ~unsigned(place) : 0);
-      tied = __ballot_sync(~0u, (tied & self) && ~unsigned(place) == top) & group;
-    }
+    if (lanes == 32 ? several : __any_sync(~0u, several)) return best_of_tied<two_words>(tied, key, place);
     return tied;
+  }
+  /// The same among lanes whose keys have equal high words.
+  template <bool two_words>
+  __device__ static unsigned best_of_tied(unsigned tied, PivotKey key, int place) {
+    const unsigned group = mask(), self = 1u << threadIdx.x % 32;
+    if constexpr (two_words) {
+      const unsigned low = largest(tied & self ? key.low : 0);
+      tied = __ballot_sync(~0u, (tied & self) && key.low == low) & group;
+    }
+    const unsigned uppermost = largest(tied & self ? ~unsigned(place) : 0);
+    return __ballot_sync(~0u, (tied & self) && ~unsigned(place) == uppermost) & group;
   }
   /// That lane, or -1.
   template <bool two_words>

@@ -13,10 +13,8 @@ __global__ void __launch_bounds__(S::threads + 32, 1)
 #if TRIFACTOR_HAS_CLUSTERS
   wait_for_launch_before();
   if (*info < 0) return;
-  // Lane 0 of the clerk knows the first zero pivot.
-  const unsigned zero_at = unsigned(ClusterPanel<T, S>(A, left, blocks, pivots, first).factor());
-  const unsigned least = __reduce_min_sync(~0u, zero_at - 1);  // of 0, the largest
-  if (least != ~0u && threadIdx.x % 32 == 0 && blockIdx.x == 0 && *info == 0) *info = first + int(least) + 1;
+  const int zero_at = ClusterPanel<T, S>(A, left, blocks, pivots, first).factor();
+  if (zero_at != 0 && blockIdx.x == 0 && *info == 0) *info = first + zero_at;
 #endif
 }
 

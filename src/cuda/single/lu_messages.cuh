@@ -66,8 +66,9 @@ __device__ unsigned best_lane_mask(PivotCandidate mine, unsigned& high, const Me
   using Warp = LaneGroup<32>;
   high = Warp::largest(mine.key.high);
   meanwhile();
-  const unsigned best = __ballot_sync(~0u, mine.key.high == high);
-  return best & (best - 1) ? Warp::best_mask<two_words>(mine.place >= 0, mine.key, mine.place) : best;
+  const unsigned tied = __ballot_sync(~0u, mine.key.high == high);
+  if ((tied & (tied - 1)) == 0) return tied;
+  return Warp::best_of_tied<two_words>(tied & __ballot_sync(~0u, mine.place >= 0), mine.key, mine.place);
 }
 
 /// A candidate with its row, from the column of the pivot to the last one of the step.
