@@ -6,9 +6,9 @@
 
 namespace trifactor::cuda {
 
-/// The driver takes and clears pages on one core, 0.4 s for a gigabyte on the host of an H200. Large pieces are
-/// therefore taken from the system in huge pages, which several threads clear, and registered with the driver: a tenth
-/// of that.
+/// The driver takes and clears pages on one core, a third of a second and more for a gigabyte on the host of an H200.
+/// Large pieces are therefore taken from the system in huge pages, which several threads clear, and registered with the
+/// driver: a tenth of that.
 class PageLocked {
  public:
   /// Throws OutOfMemory.
