@@ -25,9 +25,11 @@ add_custom_target(commit_header
 # TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers are what operations share. A .cu takes four seconds for its
 # headers alone, so the shortest operations to compile are one together, short ones have one for all scalars, and others one
 # for both of a kind.
-set(shortest_operations entries/entries entries/fronts sparse/small_fronts single/lu single/lu_left batched/lu_shared batched/gemm)
-set(short_operations single/lu_beside batched/lu_trailing batched/lu_registers batched/trsm)
-set(paired_operations sparse/front_solve single/lu_cluster batched/cholesky_solve single/trsm_inverted single/trsm_sweep)
+set(shortest_operations entries/entries entries/fronts sparse/small_fronts single/lu single/lu_left batched/lu_shared
+  batched/gemm single/lu_beside batched/lu_trailing)
+set(short_operations batched/cholesky_solve batched/lu_registers batched/trsm single/lu_cluster single/trsm_inverted
+  single/trsm_sweep)
+set(paired_operations sparse/front_solve)
 if(TRIFACTOR_HAS_CUDA)
   set(cuda_folder ${PROJECT_SOURCE_DIR}/src/cuda)
   file(GLOB kernel_headers RELATIVE ${cuda_folder} CONFIGURE_DEPENDS

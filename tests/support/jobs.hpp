@@ -421,7 +421,7 @@ void for_every_job(Random& random, const std::function<void(const MakeJob&)>& f)
 
 #define TRIFACTOR_TEST_INSTANCES(T) \
   TRIFACTOR_TEST_JOBS void for_every_job<T>(Random&, const std::function<void(const MakeJob&)>&);
-TRIFACTOR_TEST_EACH_SCALAR(TRIFACTOR_TEST_INSTANCES)
+TRIFACTOR_TEST_EACH_TYPED(TRIFACTOR_TEST_INSTANCES)
 #undef TRIFACTOR_TEST_INSTANCES
 
 }  // namespace trifactor::test

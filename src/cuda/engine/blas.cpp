@@ -189,5 +189,6 @@ void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
   template void CudaEngine::gemm<T>(Operand<T>, Operand<T>, Items<T>, const int*);                          \
   template void CudaEngine::herk<T>(Items<const T>, Items<T>, const int*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::cuda

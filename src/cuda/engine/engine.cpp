@@ -175,5 +175,6 @@ void CudaEngine::row_permutation(const int* pivots, index_t k, int* p, index_t r
   template void CudaEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*); \
   template void CudaEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::cuda

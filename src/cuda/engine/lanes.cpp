@@ -254,5 +254,6 @@ void CudaEngine::download_wait() {
   template void CudaEngine::download<T>(Items<T>, T*); \
   template void CudaEngine::upload<T>(Items<T>, const T*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
+#undef TRIFACTOR_INSTANTIATE
 
 }  // namespace trifactor::cuda
