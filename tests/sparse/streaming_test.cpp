@@ -126,7 +126,7 @@ TYPED_TEST(Streaming, LimitsDoNotChangeBits) {
 TYPED_TEST(Streaming, LargeFactorsLieInPageLockedMemory) {
   using T = TypeParam;
   if (!on_cuda()) GTEST_SKIP() << "a property of devices";
-  const auto A = poisson3d<T>(this->random, 26);
+  const auto A = poisson3d<T>(this->random, 30);
   const auto given = A.stored(Stored::Lower);
   const auto plan = analyze(given.pattern());
   const std::size_t all = SparseCholesky<T>::memory(this->q, *plan, {.tuning = in_levels}).total();
