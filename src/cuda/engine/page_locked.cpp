@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 #if defined(__linux__)
@@ -35,7 +35,7 @@ void touch(char* data, std::size_t bytes) {
   try {
     threads.reserve(parts);
     for (; part < parts; ++part) threads.emplace_back(touch_part, part);
-  } catch (const std::system_error&) {  // no more threads: the rest is this one's
+  } catch (const std::exception&) {  // no more threads, or no memory for them: the rest is this one's
   }
   touch_part(0);
   for (; part < parts; ++part) touch_part(part);
