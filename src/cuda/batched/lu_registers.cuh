@@ -79,11 +79,10 @@ void launch_lu_block(void* stream, const Items<T>& A, const Pivots<int>& pivots,
 template <class T>
 void launch_lu_rows(void* stream, Items<T> A, Pivots<int> pivots, int* info, bool resets) {
   const index_t edge = max(A.rows, A.cols);
-  const auto in_group = [&]<int... quarter>(std::integer_sequence<int, quarter...>) {
-    return ((edge <= 4 * quarter + 4 && (launch_lu_group<T, 4 * quarter + 4>(stream, A, pivots, info, resets), true)) ||
-            ...);
+  const auto in_group = [&]<int... width>(std::integer_sequence<int, width...>) {
+    return ((edge <= width && (launch_lu_group<T, width>(stream, A, pivots, info, resets), true)) || ...);
   };
-  if (in_group(std::make_integer_sequence<int, 8>{})) return;
+  if (in_group(std::integer_sequence<int, 4, 8, 12, 16, 20, 24, 28, 32>{})) return;
   constexpr int narrow = int(lu_columns<T>(1024)), medium = int(lu_columns<T>(512)), wide = int(lu_columns<T>(128));
   if (A.cols <= narrow) return launch_lu_block<T, narrow, 1024>(stream, A, pivots, info, resets);
   if (A.cols <= medium) return launch_lu_block<T, medium, 512>(stream, A, pivots, info, resets);
