@@ -1,6 +1,7 @@
 // CudaEngine: its lanes, their memory, and copies.
 #include <cuda/engine/cublas.hpp>
 #include <cuda/engine/engine.hpp>
+#include <cuda/engine/page_locked.hpp>
 
 #include <mutex>
 
@@ -30,15 +31,7 @@ MemorySource device_source(CudaEngine* engine) {
 }
 
 MemorySource pinned_source() {
-  return {[](void*, std::size_t bytes) {
-            count_allocation("page-locked host", bytes);
-            void* p = nullptr;
-            if (cudaMallocHost(&p, bytes) != cudaSuccess) {
-              cudaGetLastError();
-              throw_out_of_memory("page-locked host", bytes);
-            }
-            return p;
-          },
+  return {[](void*, std::size_t bytes) { return allocate_page_locked(bytes); },
           [](void*, void* p) noexcept { cudaFreeHost(p); }, nullptr};
 }
 

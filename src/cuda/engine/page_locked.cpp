@@ -4,27 +4,23 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <thread>
-#include <vector>
-#if defined(__linux__)
-#include <sys/mman.h>
 #include <unistd.h>
-#endif
+#include <vector>
 
 namespace trifactor::cuda {
 
 namespace {
 
-#if defined(__linux__)
-
-constexpr std::size_t large = std::size_t(16) << 20, huge_page = std::size_t(2) << 20;
+constexpr std::size_t large = std::size_t(16) << 20;
 constexpr unsigned max_threads = 16;
+
+std::size_t page_bytes() { return std::size_t(sysconf(_SC_PAGESIZE)); }
 
 /// Makes the system back every page, by several threads.
 void touch(char* data, std::size_t bytes) {
-  const std::size_t page = std::size_t(sysconf(_SC_PAGESIZE));
+  const std::size_t page = page_bytes();
   const std::size_t parts = std::clamp(std::thread::hardware_concurrency(), 1u, max_threads);
   const auto touch_part = [=](std::size_t part) {
     const std::size_t end = bytes * (part + 1) / parts;
@@ -44,44 +40,38 @@ void touch(char* data, std::size_t bytes) {
 
 /// Null where the system has too little that is free at once, or the driver refuses: it may find a way of its own.
 void* take_registered(std::size_t bytes) {
-  const std::size_t rounded = (bytes + huge_page - 1) / huge_page * huge_page;
-  const auto free_bytes = std::size_t(sysconf(_SC_AVPHYS_PAGES)) * std::size_t(sysconf(_SC_PAGESIZE));
-  if (rounded < bytes || rounded > free_bytes) return nullptr;
-  void* const data = std::aligned_alloc(huge_page, rounded);
-  if (!data) return nullptr;
-  madvise(data, rounded, MADV_HUGEPAGE);  // smaller pages take longer, but serve as well
-  touch(static_cast<char*>(data), rounded);
-  if (cudaHostRegister(data, rounded, cudaHostRegisterDefault) == cudaSuccess) return data;
+  if (bytes > std::size_t(sysconf(_SC_AVPHYS_PAGES)) * page_bytes()) return nullptr;
+  void* const data = core::allocate_host(bytes);
+  touch(static_cast<char*>(data), bytes);
+  if (cudaHostRegister(data, bytes, cudaHostRegisterDefault) == cudaSuccess) return data;
   cudaGetLastError();
-  std::free(data);
+  core::free_host(data);
   return nullptr;
 }
 
-#else
-
-constexpr std::size_t large = ~std::size_t(0);
-void* take_registered(std::size_t) { return nullptr; }
-
-#endif
-
 }  // namespace
 
-PageLocked::PageLocked(std::size_t bytes) {
+void* allocate_page_locked(std::size_t bytes) {
   core::count_allocation("page-locked host", bytes);
-  if (bytes >= large) data_ = take_registered(bytes);
-  registered_ = data_ != nullptr;
-  if (registered_) return;
-  if (cudaMallocHost(&data_, std::max(bytes, std::size_t(1))) != cudaSuccess) {
+  void* data = nullptr;
+  if (cudaMallocHost(&data, std::max(bytes, std::size_t(1))) != cudaSuccess) {
     cudaGetLastError();
     core::throw_out_of_memory("page-locked host", bytes);
   }
+  return data;
+}
+
+PageLocked::PageLocked(std::size_t bytes) {
+  if (bytes >= large) data_ = take_registered(bytes);
+  registered_ = data_ != nullptr;
+  if (!registered_) data_ = allocate_page_locked(bytes);
 }
 
 PageLocked::~PageLocked() {
   if (!data_) return;
   if (registered_) {
     cudaHostUnregister(data_);
-    std::free(data_);
+    core::free_host(data_);
   } else {
     cudaFreeHost(data_);
   }

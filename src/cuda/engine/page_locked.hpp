@@ -1,4 +1,4 @@
-// Page-locked memory of the host, which copies to and from a device go beside work.
+// Page-locked memory of the host: copies between it and a device go beside work.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,12 @@
 
 namespace trifactor::cuda {
 
+/// From the driver, to be given back by cudaFreeHost. Throws OutOfMemory.
+void* allocate_page_locked(std::size_t bytes);
+
 /// The driver takes and clears pages on one core, a third of a second and more for a gigabyte on the host of an H200.
-/// Large pieces are therefore taken from the system in huge pages, which several threads clear, and registered with the
-/// driver: a tenth of that.
+/// Large pieces are therefore allocated in huge pages, which several threads clear, and registered with the driver: a
+/// tenth of that.
 class PageLocked {
  public:
   /// Throws OutOfMemory.
@@ -22,7 +25,7 @@ class PageLocked {
 
  private:
   void* data_ = nullptr;
-  bool registered_ = false;  // taken from the system
+  bool registered_ = false;  // else the driver's
 };
 
 }  // namespace trifactor::cuda
