@@ -1,5 +1,5 @@
 // A factor in the host's memory that passes through a ring of the engine's memory, branch by branch. Copies go beside
-// operations.
+// operations. Update matrices that would wait for long go to the host's memory, too.
 #pragma once
 
 #include <core/sparse_engine.hpp>
@@ -14,17 +14,22 @@ namespace trifactor::api {
 template <class T, core::CopiesBesideWork E>
 class FactorStream {
  public:
-  /// `ring` is in the engine's memory; page-locked memory for the factor is allocated.
-  FactorStream(E& e, const sparse::Levels& levels, sparse::Ring places, T* ring, index_t factor_entries)
+  /// `ring` and `updates` are in the engine's memory; page-locked memory for the rest is allocated.
+  FactorStream(E& e, const sparse::Levels& levels, sparse::Ring places, T* ring, const T* updates)
       : levels_(levels),
         places_(std::move(places)),
         ring_(ring),
+        updates_(updates),
         lane_(e, count() + 1),
-        host_(static_cast<T*>(lane_.allocate(std::size_t(factor_entries) * sizeof(T)))),
+        host_(allocate(levels.factor_entries)),
+        offloaded_(allocate(levels.cut.updates.offloaded_entries)),
         loaded_(levels.branches.size(), false) {}
 
   /// Where the first entry of the whole factor would be while branch b is in the ring.
   T* base(index_t b) const { return ring_ + places_.at[b] - branch(b).factor_begin; }
+
+  /// Where fronts find the update matrices of their children that are not in the engine's memory any more.
+  const T* offloaded() const { return offloaded_; }
 
   /// work(b) factors the part of branch b, for all of them; parts follow to the host's memory.
   template <class Work>
@@ -33,11 +38,17 @@ class FactorStream {
     begin_pass();
     lane_.copies_are_at(count());
     lane_.work_waits_for_copies(count());  // of the last pass
+    const sparse::UpdatePlaces& updates = levels_.cut.updates;
+    auto next = updates.offloaded.begin();
     for (index_t b = 0; b < count(); ++b) {
-      if (places_.before[b] >= 0) lane_.work_waits_for_copies(places_.before[b]);
+      const index_t offloaded = updates.waits_for.empty() ? -1 : updates.waits_for[b];
+      if (const index_t last = std::max(places_.before[b], offloaded); last >= 0) lane_.work_waits_for_copies(last);
       work(b);
       lane_.work_is_at(b);
       lane_.copies_wait_for_work(b);
+      for (; next != updates.offloaded.end() && next->front < levels_.cut.branches[b].end; ++next)
+        lane_.copy("offload", updates_ + updates.at[next->front], offloaded_ + next->at,
+                   std::size_t(next->entries) * sizeof(T));
       lane_.copy("store", ring_ + places_.at[b], host_ + branch(b).factor_begin, bytes(b));
       lane_.copies_are_at(b);
       now_loaded(b);
@@ -69,6 +80,9 @@ class FactorStream {
   }
 
  private:
+  T* allocate(index_t entries) {
+    return entries > 0 ? static_cast<T*>(lane_.allocate(std::size_t(entries) * sizeof(T))) : nullptr;
+  }
   index_t count() const { return index_t(levels_.branches.size()); }
   const sparse::BranchLevels& branch(index_t b) const { return levels_.branches[b]; }
   std::size_t bytes(index_t b) const { return std::size_t(branch(b).factor_end - branch(b).factor_begin) * sizeof(T); }
@@ -89,8 +103,10 @@ class FactorStream {
   const sparse::Levels& levels_;
   const sparse::Ring places_;
   T* const ring_;
+  const T* const updates_;
   typename E::CopyLane lane_;
   T* const host_;
+  T* const offloaded_;
   std::vector<char> loaded_;  // in the ring, once all that is enqueued is done
   bool keeps_ = true;         // false once a pass was captured: nobody knows when it runs
 };

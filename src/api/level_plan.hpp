@@ -98,8 +98,8 @@ class LevelPlan {
   }
 
   /// Lists and memory for these branches; the factor is all there.
-  void take(const sparse::BranchCut& cut, bool streaming) {
-    levels_ = sparse::make_levels(plan_, given_, cut.branches, tuning_, small_fronts(), queue_->host.threads());
+  void take(sparse::BranchCut cut, bool streaming) {
+    levels_ = sparse::make_levels(plan_, given_, std::move(cut), tuning_, small_fronts(), queue_->host.threads());
     cholesky_.clear();
     for (const sparse::Group& group : levels_.groups)
       cholesky_.push_back(find_tuning(core::CholeskyTuning{}, group.columns, group.count()));
@@ -110,7 +110,7 @@ class LevelPlan {
     const auto entries = [](index_t count) { return std::size_t(count) * sizeof(T); };
     memory_ = {};
     memory_.factor = entries(levels_.factor_entries);
-    memory_.updates = entries(levels_.update_entries);
+    memory_.updates = entries(levels_.cut.updates.entries);
     memory_.vectors = entries(vector_entries(columns_at_first()));
     memory_.lists = lists_.bytes() + levels_.front.size() * ((by_level() ? 2 * sizeof(T*) : 0) + sizeof(int)) +
                     std::size_t(plan_.items + solve_lists_.backward_strips) * sizeof(int);  // failed, inexact
@@ -127,14 +127,16 @@ class LevelPlan {
     const std::size_t others = rest() - memory_.updates - column;
     at_once_ = 1;  // a power of two, which share a pass, in a sixth of the memory, or less where branches need it
     while (2 * at_once_ <= tuning_.at_once && 12 * std::size_t(at_once_) * column <= most) at_once_ *= 2;
-    const auto cut = [&] {
+    const auto cut = [&](bool offloads) {
       const std::size_t fixed = others + std::size_t(at_once_) * column;
-      return sparse::cut_for_streaming(plan_, rules, index_t((most - std::min(most, fixed)) / sizeof(T)));
+      return sparse::cut_for_streaming(plan_, rules, index_t((most - std::min(most, fixed)) / sizeof(T)), offloads);
     };
-    auto branches = cut();
-    while (!branches && at_once_ > 1) at_once_ /= 2, branches = cut();
-    if (branches) take(*branches, true);
-    if (!branches || room() < sparse::Ring::least(levels_)) {
+    auto branches = cut(false);
+    while (!branches && at_once_ > 1) at_once_ /= 2, branches = cut(true);
+    if (!branches) branches = cut(true);
+    const bool found = branches.has_value();
+    if (found) take(*std::move(branches), true);
+    if (!found || room() < sparse::Ring::least(levels_)) {
       at_once_ = 1;
       take(sparse::cut_one_by_one(plan_, rules), true);
     }
@@ -146,7 +148,7 @@ class LevelPlan {
     }
     ring_ = sparse::make_ring(levels_, ring);
     memory_.factor = std::size_t(ring) * sizeof(T);
-    memory_.host = std::size_t(levels_.factor_entries) * sizeof(T);
+    memory_.host = std::size_t(levels_.factor_entries + levels_.cut.updates.offloaded_entries) * sizeof(T);
   }
 
   core::FrontLimits small_fronts() {
@@ -196,6 +198,7 @@ class LevelPlan {
     lists_.add(f.first, l.first);
     lists_.add(f.factor_at, l.factor_at);
     lists_.add(f.update_at, l.update_at);
+    if (!l.offloaded_at.empty()) lists_.add(f.offloaded_at, l.offloaded_at);
     const auto move = [&](auto& place, auto& list) { lists_.add(place, std::move(list)); };
     move(f.front, l.line_front);
     move(f.parent_line, l.parent_line);

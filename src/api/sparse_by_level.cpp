@@ -31,7 +31,7 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
   void allocate() override {
     const index_t fronts = index_t(levels_.front.size());
     factor_ = Buffer<T>(queue_, index_t(memory_.factor / sizeof(T)));
-    updates_ = Buffer<T>(queue_, levels_.update_entries);
+    updates_ = Buffer<T>(queue_, levels_.cut.updates.entries);
     info_ = Buffer<int>(queue_, fronts);
     failed_ = Buffer<int>(queue_, plan_.items);
     failed_.fill_zero();
@@ -39,7 +39,9 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
     data_.factor = factor_.data(), data_.updates = updates_.data(), data_.info = info_.data();
     if (streams())
       on_engine(*queue_, [&](auto& e) {
-        stream_ = std::make_shared<Stream<decltype(e)>>(e, levels_, ring_, factor_.data(), levels_.factor_entries);
+        auto stream = std::make_shared<Stream<decltype(e)>>(e, levels_, ring_, factor_.data(), updates_.data());
+        data_.offloaded = stream->offloaded();
+        stream_ = std::move(stream);
       });
     lists_.set(Base::F11_at_, factor_blocks(false));
     lists_.set(Base::F21_at_, factor_blocks(true));

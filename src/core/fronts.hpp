@@ -51,6 +51,7 @@ struct Fronts {
   const int* first = nullptr;          // its first column in the factor's own numbering
   const index_t* factor_at = nullptr;  // (rows, columns): see FrontShape
   const index_t* update_at = nullptr;  // its update matrix, of order rows - columns: see UpdateShape
+  const index_t* offloaded_at = nullptr;  // where its parent finds that in the host's memory; -1: where it is. Null: all -1
   // Of each line.
   const int* front = nullptr;        // that it belongs to
   const int* parent_line = nullptr;  // of a row below: the line of the parent that is the same row; else -1

@@ -13,9 +13,9 @@ concept SparseEngineFor = EngineFor<E, T> &&
     requires(E e, const Fronts& f, const MatrixRows& rows, index_t k, const T* values, Real<T> shift, T* out,
              Items<const T> B, Items<T> X, bool permute, Real<T>* error, const int* read_info, int* info) {
   // The columns `begin` to `end` - 1 of fronts with at most so many rows := the values given for them, the shift on
-  // the diagonal and the update matrices of their children: assemble(f, begin, end, rows, values, shift, factor,
-  // updates).
-  e.assemble(f, k, k, k, values, shift, out, out);
+  // the diagonal and the update matrices of their children, some of which may be in page-locked memory of the host:
+  // assemble(f, begin, end, rows, values, shift, factor, updates, offloaded).
+  e.assemble(f, k, k, k, values, shift, out, out, values);
   // The rows of Z that are columns of the factor := those of B, in its own order or permuted; and back, but for items
   // that have failed: give_rows(f, Z, permute, failed, B). B has f.items items.
   e.take_rows(f, B, permute, out);

@@ -148,7 +148,7 @@ class HostEngine {
 
   template <class T>
   void assemble(const Fronts&, index_t begin, index_t end, index_t rows, const T* values, Real<T> shift, T* factor,
-                T* updates);
+                T* updates, const T* offloaded);
   template <class T>
   void add_children(const Fronts&, index_t begin, index_t end, index_t columns, T* Z);
   template <class T>

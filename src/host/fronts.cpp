@@ -10,11 +10,11 @@ namespace trifactor::host {
 
 template <class T>
 void HostEngine::assemble(const Fronts& f, index_t begin, index_t end, index_t rows, const T* values, Real<T> shift,
-                          T* factor, T* updates) {
+                          T* factor, T* updates, const T* offloaded) {
   if (arena_.planning()) return;
   const Traced traced(*this, "assemble", rows, end - begin);
   for_columns(threads_, end - begin, rows,
-              [&](index_t k) { tile::assemble(alone, f, begin + k, values, shift, factor, updates); });
+              [&](index_t k) { tile::assemble(alone, f, begin + k, values, shift, factor, updates, offloaded); });
 }
 
 template <class T>
@@ -82,7 +82,8 @@ void HostEngine::add(index_t n, const T* r, T* x) {
 }
 
 #define TRIFACTOR_INSTANTIATE(T)                                                                                 \
-  template void HostEngine::assemble<T>(const Fronts&, index_t, index_t, index_t, const T*, Real<T>, T*, T*);    \
+  template void HostEngine::assemble<T>(const Fronts&, index_t, index_t, index_t, const T*, Real<T>, T*, T*,     \
+                                        const T*);                                                               \
   template void HostEngine::add_children<T>(const Fronts&, index_t, index_t, index_t, T*);                       \
   template void HostEngine::copy_parents<T>(const Fronts&, index_t, index_t, index_t, T*);                       \
   template void HostEngine::take_rows<T>(const Fronts&, Items<const T>, bool, T*);                               \

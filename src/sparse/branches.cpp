@@ -1,6 +1,7 @@
 #include <sparse/branches.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -61,11 +62,18 @@ class Space {
   std::map<index_t, index_t> free_{{0, unlimited / 2}};  // where gaps begin, and their size; the last has no end
 };
 
-index_t largest_front(const Plan& plan) {
+/// The largest of so many numbers.
+template <class F>
+index_t largest_of(index_t count, F number) {
   index_t largest = 0;
-  for (index_t s = 0; s < plan.fronts(); ++s)
-    largest = std::max(largest, plan.factor_start[s + 1] - plan.factor_start[s]);
+  for (index_t k = 0; k < count; ++k) largest = std::max(largest, number(k));
   return largest;
+}
+index_t largest_front(const Plan& plan) {
+  return largest_of(plan.fronts(), [&](index_t s) { return plan.factor_start[s + 1] - plan.factor_start[s]; });
+}
+index_t largest_update(const Plan& plan, const core::UpdateShape& shape) {
+  return shape.entries(largest_of(plan.fronts(), [&](index_t s) { return order_of_update(plan, s); }));
 }
 
 /// Entries of the update matrix of each front, and of those of its children together.
@@ -92,10 +100,65 @@ index_t least_updates(const Plan& plan, const core::UpdateShape& shape) {
   return most;
 }
 
-BranchCut cut(const Plan& plan, const BranchRules& rules, const BranchLimits& limits) {
-  BranchCut result{cut_into_branches(plan, rules, limits), 0};
-  result.update_entries = place_updates(plan, rules.update, result.branches).entries;
+BranchCut cut(const Plan& plan, const BranchRules& rules, const BranchLimits& limits, index_t updates = unlimited) {
+  BranchCut result{cut_into_branches(plan, rules, limits), {}};
+  result.updates = place_updates(plan, rules.update, result.branches, updates);
   return result;
+}
+
+/// Of each front whether its update matrix is offloaded, so that at most so many entries of others are alive at once.
+std::vector<char> choose_offloaded(const Plan& plan, const std::vector<index_t>& size,
+                                   const std::vector<Branch>& branches, index_t entries) {
+  std::vector<char> chosen(plan.fronts(), 0);
+  std::deque<index_t> waiting;  // fronts of earlier branches that no parent has taken yet: the last is taken first
+  index_t alive = 0;            // entries of these
+  for (const Branch& branch : branches) {
+    std::vector<index_t> taken(branch.end - branch.begin, 0);  // of each front: entries of its children in the branch
+    for (index_t s = branch.begin; s < branch.end; ++s)
+      if (const index_t p = plan.parent[s]; p >= 0 && p < branch.end) taken[p - branch.begin] += size[s];
+    index_t peak = 0, own = 0;
+    for (const std::vector<index_t>& level : levels_of_branch(plan, branch)) {
+      for (const index_t s : level) own += size[s];
+      peak = std::max(peak, own);
+      for (const index_t s : level) own -= taken[s - branch.begin];
+    }
+    for (; !waiting.empty() && alive + peak > entries; waiting.pop_front())
+      chosen[waiting.front()] = 1, alive -= size[waiting.front()];
+    for (; !waiting.empty() && plan.parent[waiting.back()] < branch.end; waiting.pop_back())
+      alive -= size[waiting.back()];
+    for (index_t s = branch.begin; s < branch.end; ++s)
+      if (size[s] > 0 && plan.parent[s] >= branch.end) waiting.push_back(s), alive += size[s];
+  }
+  return chosen;
+}
+
+/// A branch reads what earlier ones have offloaded, and writes where their update matrices were. Copies are made in the order
+/// of branches, and a branch starts after the one before: what that waited for is complete.
+void find_waits(const Plan& plan, const std::vector<index_t>& size, const std::vector<Branch>& branches,
+                UpdatePlaces& places) {
+  struct Copy {
+    index_t branch, begin, end;
+  };
+  std::vector<Copy> copies;  // that nobody has waited for yet
+  std::vector<index_t> waits_of_parent(plan.fronts(), -1);
+  index_t complete = -1;
+  auto next = places.offloaded.begin();
+  for (index_t b = 0; b < index_t(branches.size()); ++b) {
+    index_t last = -1;
+    for (index_t s = branches[b].begin; s < branches[b].end; ++s) {
+      last = std::max(last, waits_of_parent[s]);
+      for (const Copy& copy : copies)
+        if (places.at[s] < copy.end && copy.begin < places.at[s] + size[s]) last = std::max(last, copy.branch);
+    }
+    places.waits_for.push_back(last > complete ? last : -1);
+    complete = std::max(complete, last);
+    std::erase_if(copies, [&](const Copy& copy) { return copy.branch <= complete; });
+    for (; next != places.offloaded.end() && next->front < branches[b].end; ++next) {
+      const index_t at = places.at[next->front];
+      copies.push_back({b, at, at + next->entries});
+      waits_of_parent[plan.parent[next->front]] = b;
+    }
+  }
 }
 
 /// Smaller and smaller limits for update matrices, from this one on: try_limit returns whether to end.
@@ -103,6 +166,62 @@ template <class Try>
 void for_limits(index_t limit, index_t least, Try try_limit) {
   for (; limit > least / 32; limit -= limit / 8 + 1)
     if (try_limit(limit)) return;
+}
+
+/// The places of update matrices that are on their way to the host are taken where more than `room` entries would be needed
+/// otherwise: whoever takes one has to wait.
+UpdatePlaces place_beside_copies(const Plan& plan, const core::UpdateShape& shape, const std::vector<Branch>& branches,
+                                 index_t entries, index_t room) {
+  constexpr index_t alignment = 32;  // entries
+  const index_t fronts = plan.fronts();
+  UpdatePlaces places;
+  places.at.assign(fronts, 0);
+  std::vector<index_t> size(fronts), first_child(fronts, -1), next_child(fronts, -1);
+  std::vector<char> odd(fronts, 0);  // depth
+  for (index_t s = fronts - 1; s >= 0; --s) {
+    size[s] = core::ceil_div(shape.entries(order_of_update(plan, s)), alignment) * alignment;
+    if (const index_t p = plan.parent[s]; p >= 0) next_child[s] = std::exchange(first_child[p], s), odd[s] = !odd[p];
+  }
+  const std::vector<char> offloaded = choose_offloaded(plan, size, branches, entries);
+  std::vector<index_t> host_at(fronts, 0);
+  // Fronts at an even depth have one end of the array, those at an odd depth the other: what is alive at one end is
+  // nearly a stack.
+  Space ends[2], on_host;
+  std::deque<index_t> copied;  // fronts whose update matrices are on their way, the oldest first
+  const auto give = [&](index_t s) {
+    if (size[s] > 0) ends[int(odd[s])].give(places.at[s], size[s]);
+  };
+  const auto take = [&](index_t s) {
+    if (size[s] == 0) return;
+    places.at[s] = ends[int(odd[s])].take(size[s]);
+    for (; !copied.empty() && ends[0].end() + ends[1].end() > room; copied.pop_front()) {
+      give(s), give(copied.front());
+      places.at[s] = ends[int(odd[s])].take(size[s]);
+    }
+  };
+  for (const Branch& branch : branches) {
+    for (const std::vector<index_t>& level : levels_of_branch(plan, branch)) {
+      for (const index_t s : level) take(s);
+      places.entries = std::max(places.entries, ends[0].end() + ends[1].end());
+      for (const index_t s : level)
+        for (index_t c = first_child[s]; c >= 0; c = next_child[c])
+          if (offloaded[c])
+            on_host.give(host_at[c], size[c]);
+          else
+            give(c);
+    }
+    for (index_t s = branch.begin; s < branch.end; ++s)
+      if (offloaded[s]) {
+        host_at[s] = on_host.take(size[s]);
+        places.offloaded.push_back({s, host_at[s], size[s]});
+        places.offloaded_entries = std::max(places.offloaded_entries, on_host.end());
+        copied.push_back(s);
+      }
+  }
+  for (index_t s = 0; s < fronts; ++s)
+    if (odd[s] && size[s] > 0) places.at[s] = places.entries - places.at[s] - size[s];
+  if (!places.offloaded.empty()) find_waits(plan, size, branches, places);
+  return places;
 }
 
 }  // namespace
@@ -122,8 +241,9 @@ std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules
   index_t alive = 0;      // update matrices of the branches so far that no front has taken yet
   index_t in_branch = 0;  // what was alive when the last branch began, and the peaks of its subtrees
   bool open = false;      // the last branch may grow
+  const auto before = [&] { return limits.offloads ? 0 : alive; };
   const auto fits = [&](index_t s) {
-    return (alive + peak[s] <= limits.updates && factor_entries(first[s], s + 1) <= limits.factor) ||
+    return (before() + peak[s] <= limits.updates && factor_entries(first[s], s + 1) <= limits.factor) ||
            (!rules.in_subtree.empty() && rules.in_subtree[s]);
   };
   for (index_t s = 0; s < fronts;) {
@@ -137,7 +257,7 @@ std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules
     if (open &&
         (in_branch + peak[root] > limits.updates || factor_entries(branches.back().begin, root + 1) > limits.factor))
       open = false;
-    if (!open) branches.push_back({s, s}), in_branch = alive, open = true;
+    if (!open) branches.push_back({s, s}), in_branch = before(), open = true;
     branches.back().end = root + 1, in_branch += peak[root], alive += updates.own[root], s = root + 1;
   }
   return branches;
@@ -156,32 +276,12 @@ std::vector<std::vector<index_t>> levels_of_branch(const Plan& plan, const Branc
   return fronts;
 }
 
-UpdatePlaces place_updates(const Plan& plan, const core::UpdateShape& shape, const std::vector<Branch>& branches) {
-  constexpr index_t alignment = 32;  // entries
-  const index_t fronts = plan.fronts();
-  UpdatePlaces places;
-  places.at.assign(fronts, 0);
-  std::vector<index_t> size(fronts), first_child(fronts, -1), next_child(fronts, -1);
-  std::vector<char> odd(fronts, 0);  // depth
-  for (index_t s = fronts - 1; s >= 0; --s) {
-    size[s] = core::ceil_div(shape.entries(order_of_update(plan, s)), alignment) * alignment;
-    if (const index_t p = plan.parent[s]; p >= 0) next_child[s] = std::exchange(first_child[p], s), odd[s] = !odd[p];
-  }
-  // Fronts at an even depth have one end of the array, those at an odd depth the other: what is alive at one end is
-  // nearly a stack.
-  Space ends[2];
-  for (const Branch& branch : branches)
-    for (const std::vector<index_t>& level : levels_of_branch(plan, branch)) {
-      for (const index_t s : level)
-        if (size[s] > 0) places.at[s] = ends[int(odd[s])].take(size[s]);
-      places.entries = std::max(places.entries, ends[0].end() + ends[1].end());
-      for (const index_t s : level)
-        for (index_t c = first_child[s]; c >= 0; c = next_child[c])
-          if (size[c] > 0) ends[int(odd[c])].give(places.at[c], size[c]);
-    }
-  for (index_t s = 0; s < fronts; ++s)
-    if (odd[s] && size[s] > 0) places.at[s] = places.entries - places.at[s] - size[s];
-  return places;
+UpdatePlaces place_updates(const Plan& plan, const core::UpdateShape& shape, const std::vector<Branch>& branches,
+                           index_t entries) {
+  UpdatePlaces places = place_beside_copies(plan, shape, branches, entries, entries);
+  if (places.offloaded.empty() || places.entries <= entries + entries / 8) return places;
+  UpdatePlaces denser = place_beside_copies(plan, shape, branches, entries, 0);
+  return denser.entries < places.entries ? denser : places;
 }
 
 BranchCut cut_in_memory(const Plan& plan, const BranchRules& rules, index_t percent, index_t spare) {
@@ -189,29 +289,32 @@ BranchCut cut_in_memory(const Plan& plan, const BranchRules& rules, index_t perc
   const index_t least = least_updates(plan, rules.update);
   const index_t wanted = least + std::max(spare, (least + plan.factor_entries) * percent / 100);
   for_limits(wanted, least, [&](index_t limit) {
-    if (best.update_entries <= wanted) return true;
-    if (BranchCut next = cut(plan, rules, {limit, unlimited}); next.update_entries < best.update_entries)
+    if (best.updates.entries <= wanted) return true;
+    if (BranchCut next = cut(plan, rules, {limit, unlimited}); next.updates.entries < best.updates.entries)
       best = std::move(next);
     return false;
   });
   return best;
 }
 
-std::optional<BranchCut> cut_for_streaming(const Plan& plan, const BranchRules& rules, index_t entries) {
+std::optional<BranchCut> cut_for_streaming(const Plan& plan, const BranchRules& rules, index_t entries, bool offloads) {
   const index_t front = largest_front(plan);
-  const index_t least = least_updates(plan, rules.update);
+  const index_t least = offloads ? largest_update(plan, rules.update) : least_updates(plan, rules.update);
   std::optional<BranchCut> found;
   if (entries < least + front) return found;
-  const index_t half = std::max(least, entries / 2);  // large branches are fast, but leave less room for the factor
-  for_limits(half, least, [&](index_t limit) {
+  // Large branches are fast, but leave less room for the factor. Copies of update matrices cost more than that.
+  const index_t most = std::max(least, offloads ? entries / 5 * 3 : entries / 2);
+  for_limits(most, least, [&](index_t limit) {
     // A branch is computed, one is copied, one waits.
-    BranchCut next = cut(plan, rules, {limit, std::max(front, (entries - limit) / 3)});
-    if (next.update_entries <= std::min(half + half / 8, entries - front)) found = std::move(next);
-    return bool(found);
+    const BranchLimits limits{offloads ? limit / 2 : limit, (entries - limit) / 3, offloads};
+    BranchCut next = cut(plan, rules, limits, offloads ? limit : unlimited);
+    if (found && next.updates.copied_entries() > found->updates.copied_entries()) return true;
+    if (next.updates.entries <= std::min(most + most / 8, entries - front)) found = std::move(next);
+    return found && !offloads;  // else less memory may do with the same copies
   });
   return found;
 }
 
-BranchCut cut_one_by_one(const Plan& plan, const BranchRules& rules) { return cut(plan, rules, {0, 0}); }
+BranchCut cut_one_by_one(const Plan& plan, const BranchRules& rules) { return cut(plan, rules, {0, 0}, 0); }
 
 }  // namespace trifactor::sparse

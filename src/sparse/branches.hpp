@@ -16,10 +16,11 @@ struct BranchRules {
   std::vector<char> in_subtree;  // of each front; empty: none
 };
 
-/// For a branch of several fronts: entries of update matrices that are alive at once, with those of earlier branches,
-/// and of its part of the factor.
+/// For a branch of several fronts: entries of update matrices that are alive at once, with those of earlier branches
+/// unless these may be offloaded, and of its part of the factor.
 struct BranchLimits {
   index_t updates, factor;
+  bool offloads = false;
 };
 
 /// The fewest branches within the limits.
@@ -29,25 +30,41 @@ std::vector<Branch> cut_into_branches(const Plan&, const BranchRules&, const Bra
 /// for no more than that level.
 std::vector<std::vector<index_t>> levels_of_branch(const Plan&, const Branch&);
 
+/// An update matrix that is copied to an array in the host's memory at the end of its branch: its parent reads it there.
+struct Offloaded {
+  index_t front, at, entries;
+};
+
 /// Where every update matrix lies, in an array of so many entries.
 struct UpdatePlaces {
   std::vector<index_t> at;  // of each front
   index_t entries = 0;
-};
-UpdatePlaces place_updates(const Plan&, const core::UpdateShape&, const std::vector<Branch>&);
+  std::vector<Offloaded> offloaded;  // ascending
+  index_t offloaded_entries = 0;     // of their array
+  std::vector<index_t> waits_for;    // of each branch, unless none is offloaded: the last branch whose copies it needs; -1: none
 
-/// Branches and the update matrices that are then alive at once.
+  index_t copied_entries() const {
+    index_t sum = 0;
+    for (const Offloaded& update : offloaded) sum += update.entries;
+    return sum;
+  }
+};
+/// Those that a parent takes last are offloaded, until all others take no more than `entries` at once, but for gaps
+/// between them.
+UpdatePlaces place_updates(const Plan&, const core::UpdateShape&, const std::vector<Branch>&, index_t entries);
+
 struct BranchCut {
   std::vector<Branch> branches;
-  index_t update_entries = 0;
+  UpdatePlaces updates;
 };
 /// The largest branches with which factor and update matrices take at most so many percent, or entries, more than they
 /// must.
 BranchCut cut_in_memory(const Plan&, const BranchRules&, index_t percent, index_t spare);
 /// Branches for a factor that is elsewhere, of which a part lies in what the update matrices leave of `entries`;
-/// nothing if that is too little.
-std::optional<BranchCut> cut_for_streaming(const Plan&, const BranchRules&, index_t entries);
-/// Every front is a branch, but for small subtrees: the least memory, and slow.
+/// nothing if that is too little. With `offloads` update matrices may be offloaded.
+std::optional<BranchCut> cut_for_streaming(const Plan&, const BranchRules&, index_t entries, bool offloads);
+/// Every front is a branch, but for small subtrees, and all update matrices that other branches read are offloaded: the
+/// least memory, and slow.
 BranchCut cut_one_by_one(const Plan&, const BranchRules&);
 
 }  // namespace trifactor::sparse

@@ -145,7 +145,7 @@ void place_factor(const Plan& plan, const std::vector<index_t>& place, Levels& l
   index_t next = 0;
   for (std::size_t b = 0; b < levels.branches.size(); ++b) {
     levels.branches[b].factor_begin = next;
-    for (index_t s = levels.plan_branches[b].begin; s < levels.plan_branches[b].end; ++s) {
+    for (index_t s = levels.cut.branches[b].begin; s < levels.cut.branches[b].end; ++s) {
       const core::FrontShape shape(plan.row_count(s), plan.col_count(s));
       if (shape.ld > plan.row_count(s) || shape.ld % core::line_alignment == 0) next = core::aligned(next);
       levels.factor_at[place[s]] = next;
@@ -204,20 +204,21 @@ core::UpdateShape update_shape(const core::SparseTuning& tuning, core::FrontLimi
   return {core::aligned(std::max({tuning.alone_below, small.rows, index_t(1)}))};
 }
 
-Levels make_levels(const Plan& plan, const Plan& given, const std::vector<Branch>& branches,
-                   const core::SparseTuning& tuning, core::FrontLimits small, int threads) {
+Levels make_levels(const Plan& plan, const Plan& given, BranchCut cut, const core::SparseTuning& tuning,
+                   core::FrontLimits small, int threads) {
   const index_t lines = index_t(plan.rows.size());
   check_count(lines, "rows of fronts");
   check_count(index_t(given.target.size()), "values");
   Levels levels;
-  levels.plan_branches = branches;
-  for (const Branch& branch : branches) group_fronts(plan, branch, tuning, small, levels);
+  levels.cut = std::move(cut);
+  for (const Branch& branch : levels.cut.branches) group_fronts(plan, branch, tuning, small, levels);
   const std::vector<index_t> place = place_fronts(plan, levels);
   place_factor(plan, place, levels);
   levels.update = update_shape(tuning, small);
-  const UpdatePlaces updates = place_updates(plan, levels.update, branches);
-  levels.update_entries = updates.entries;
+  const UpdatePlaces& updates = levels.cut.updates;
   for (index_t s = 0; s < plan.fronts(); ++s) levels.update_at[place[s]] = updates.at[s];
+  if (!updates.offloaded.empty()) levels.offloaded_at.assign(plan.fronts(), -1);
+  for (const Offloaded& update : updates.offloaded) levels.offloaded_at[place[update.front]] = update.at;
   const Entries entries = entries_by_front(given);
   with_threads(lines < worth_waking ? 1 : threads, [&] {
     list_lines(plan, place, levels);

@@ -30,18 +30,17 @@ struct BranchLevels {
 };
 
 struct Levels {
-  std::vector<Branch> plan_branches;   // as make_levels was given them
+  BranchCut cut;                       // as make_levels was given it
   std::vector<BranchLevels> branches;  // the same, by level
   std::vector<Level> levels;
   std::vector<Group> groups;
   std::vector<index_t> front;  // the plan's number of the front at each place
   core::UpdateShape update;
-  index_t update_entries = 0;  // of the array that all update matrices lie in
   index_t factor_entries = 0;  // with padding, which the plan's factor does not have
 
   // What core::Fronts points to, by the same names; for each front in its place here.
   std::vector<int> columns, line_start, first;
-  std::vector<index_t> factor_at, update_at;
+  std::vector<index_t> factor_at, update_at, offloaded_at;
   template <class V>
   using Filled = std::vector<V, Uncleared<V>>;  // by all threads
   Filled<int> line_front, parent_line, child_line, line_column;
@@ -61,8 +60,8 @@ struct Levels {
 /// `given` is the plan that targets belong to; fronts of the other one may be parts of its fronts (split_fronts, with the
 /// tuning's limit). Throws InvalidArgument when there are more rows in all fronts, or values, than an int can count. The result
 /// does not depend on the number of threads. Fronts within the limits of `small` are one group of their level.
-Levels make_levels(const Plan&, const Plan& given, const std::vector<Branch>&, const core::SparseTuning&,
-                   core::FrontLimits small, int threads);
+Levels make_levels(const Plan&, const Plan& given, BranchCut, const core::SparseTuning&, core::FrontLimits small,
+                   int threads);
 
 /// How update matrices are stored: those of batches and of small fronts are full squares.
 core::UpdateShape update_shape(const core::SparseTuning&, core::FrontLimits small);

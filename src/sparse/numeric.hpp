@@ -24,6 +24,7 @@ struct LevelData {
   Fronts fronts = {};
   T* factor = nullptr;  // where the first entry of the plan's factor is, or would be
   T* updates = nullptr;
+  const T* offloaded = nullptr;  // update matrices, in the host's memory
   T* Z = nullptr;  // (lines, right-hand sides)
   int* info = nullptr;
   // Of each front: its blocks, and their sizes for ragged batches. `side` says columns_at_once for all of them.
@@ -114,7 +115,8 @@ void factor(E& e, const LevelData<T>& d, const BranchLevels& branch, const T* va
   const auto assemble = [&](index_t begin, index_t end) {  // groups
     index_t rows = 0;
     for (index_t g = begin; g < end; ++g) rows = max(rows, l.groups[g].rows);
-    e.assemble(d.fronts, l.first_line(begin), l.first_line(end), rows, values, shift, d.factor, d.updates);
+    e.assemble(d.fronts, l.first_line(begin), l.first_line(end), rows, values, shift, d.factor, d.updates,
+               d.offloaded);
   };
   Track<E> levels{e, "levels"};
   for (index_t number = branch.begin; number < branch.end; ++number) {

@@ -125,7 +125,7 @@ std::vector<index_t> find_subtrees(const Plan& plan, const core::SolveLimits& li
 SolveLists make_solve_lists(const Plan& plan, const Levels& levels, const core::SolveLimits& limits, bool together) {
   SolveLists lists;
   std::vector<Branch> branches{{0, plan.fronts()}};
-  if (!together) branches = levels.plan_branches;
+  if (!together) branches = levels.cut.branches;
   std::vector<index_t> place(plan.fronts());
   for (std::size_t t = 0; t < levels.front.size(); ++t) place[levels.front[t]] = index_t(t);
   Waves waves;

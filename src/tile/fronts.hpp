@@ -10,7 +10,7 @@ namespace trifactor::tile {
 /// one child after the other: the sums are the same in every run.
 template <Team G, class T>
 TF_HD void assemble(const G& team, const core::Fronts& f, index_t line, const T* values, core::Real<T> shift, T* factor,
-                    T* updates) {
+                    T* updates, const T* offloaded) {
   const index_t t = f.front[line], c = line - f.line_start[t];
   const index_t m = f.rows(t), w = f.columns[t];
   const bool in_factor = c < w;
@@ -40,7 +40,9 @@ TF_HD void assemble(const G& team, const core::Fronts& f, index_t line, const T*
     const index_t child_line = f.child_line[k], child = f.front[child_line];
     const index_t end = f.line_start[child + 1], order = end - f.line_start[child] - f.columns[child];
     const index_t first = order - (end - child_line);  // of the rows of the child's update matrix
-    const T* from = updates + f.update_at[child] + f.update.column(order, first) + first;
+    const index_t away = f.offloaded_at ? f.offloaded_at[child] : -1;
+    const T* U = away < 0 ? updates + f.update_at[child] : offloaded + away;
+    const T* from = U + f.update.column(order, first) + first;
     const int* place = f.parent_line + child_line;
     for (index_t i = team.rank(); i < end - child_line; i += team.size()) to(place[i] - own) += from[i];
     team.sync();  // another rank may add the next child to the same entry

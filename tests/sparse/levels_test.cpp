@@ -6,6 +6,7 @@
 #include <sparse/solve_lists.hpp>
 #include <sparse/split.hpp>
 
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -21,6 +22,16 @@ std::vector<std::vector<sparse::Branch>> branches_of(const Plan& plan, const spa
   for (const index_t limit : {index_t(1) << 40, plan.factor_entries / 4, plan.factor_entries / 30, index_t(0)})
     all.push_back(sparse::cut_into_branches(plan, rules, {limit, limit}));
   return all;
+}
+
+constexpr index_t unlimited = std::numeric_limits<index_t>::max();
+
+sparse::Levels levels_of(const Plan& plan, const std::vector<sparse::Branch>& branches,
+                         const core::SparseTuning& tuning = {}, core::FrontLimits small = {}, int threads = 1,
+                         index_t update_entries = unlimited) {
+  const core::UpdateShape shape = sparse::update_shape(tuning, small);
+  return sparse::make_levels(plan, plan, {branches, sparse::place_updates(plan, shape, branches, update_entries)}, tuning,
+                             small, threads);
 }
 
 TEST(Branches, AreSubtreesWithinTheLimits) {
@@ -79,22 +90,32 @@ TEST(Branches, CutsTakeLittleMoreThanTheyMust) {
   const auto shared = analyze(A.stored(Stored::Lower).pattern());
   const Plan& plan = shared->data();
   const core::UpdateShape shape{32};
-  const index_t whole = sparse::cut_in_memory(plan, {shape, {}}, 0, index_t(1) << 40).update_entries;
-  const index_t least = sparse::cut_one_by_one(plan, {shape, {}}).update_entries;
+  const index_t whole = sparse::cut_in_memory(plan, {shape, {}}, 0, index_t(1) << 40).updates.entries;
+  const sparse::BranchCut one_by_one = sparse::cut_one_by_one(plan, {shape, {}});
+  const index_t least = sparse::place_updates(plan, shape, one_by_one.branches, unlimited).entries;
+  index_t largest = 0;  // update matrix
+  for (index_t s = 0; s < plan.fronts(); ++s)
+    largest = std::max(largest, shape.entries(plan.row_count(s) - plan.col_count(s)));
   const sparse::BranchCut cut = sparse::cut_in_memory(plan, {shape, {}}, 15, 0);
-  EXPECT_LT(cut.update_entries, whole);
-  EXPECT_LE(100 * (cut.update_entries + plan.factor_entries), 116 * (least + plan.factor_entries));
+  EXPECT_LT(cut.updates.entries, whole);
+  EXPECT_LE(100 * (cut.updates.entries + plan.factor_entries), 116 * (least + plan.factor_entries));
   index_t front = 0;
   for (index_t s = 0; s < plan.fronts(); ++s) front = std::max(front, plan.factor_start[s + 1] - plan.factor_start[s]);
-  for (const index_t entries : {plan.factor_entries, least + least / 4 + front, least + least / 20 + front}) {
-    const auto streamed = sparse::cut_for_streaming(plan, {shape, {}}, entries);
+  for (const index_t entries :
+       {plan.factor_entries, least + least / 4 + front, least + least / 20 + front, 2 * largest + front}) {
+    const bool offloads = entries < least + front;
+    EXPECT_TRUE(!offloads || !sparse::cut_for_streaming(plan, {shape, {}}, entries, false)) << entries;
+    const auto streamed = sparse::cut_for_streaming(plan, {shape, {}}, entries, offloads);
     ASSERT_TRUE(streamed) << entries;
-    EXPECT_LE(streamed->update_entries + front, entries);
+    EXPECT_LE(streamed->updates.entries + front, entries);
     EXPECT_GT(streamed->branches.size(), 3u);
     EXPECT_LT(index_t(streamed->branches.size()), plan.fronts() / 4) << entries;  // also where there is little memory
+    EXPECT_EQ(streamed->updates.offloaded.empty(), !offloads) << entries;
   }
-  EXPECT_FALSE(sparse::cut_for_streaming(plan, {shape, {}}, least + front - 1));
-  EXPECT_EQ(index_t(sparse::cut_one_by_one(plan, {shape, {}}).branches.size()), plan.fronts());
+  EXPECT_FALSE(sparse::cut_for_streaming(plan, {shape, {}}, largest + front - 1, true));
+  EXPECT_EQ(index_t(one_by_one.branches.size()), plan.fronts());
+  EXPECT_LT(one_by_one.updates.entries, largest + 32);
+  EXPECT_LT(one_by_one.updates.entries, least);
 }
 
 TEST(Split, PartsOfAFrontAreAChainWithAllItsRows) {
@@ -135,7 +156,7 @@ TEST(Levels, FrontsLieApartAndTheirLinesAreAligned) {
   for (const auto& A : plan_matrices(random)) {
     const auto shared = analyze(A.stored(Stored::Lower).pattern());
     const Plan& plan = shared->data();
-    const sparse::Levels levels = sparse::make_levels(plan, plan, {{0, plan.fronts()}}, {}, {}, 1);
+    const sparse::Levels levels = levels_of(plan, {{0, plan.fronts()}});
     std::map<index_t, index_t> taken;  // where fronts begin and end
     for (index_t t = 0; t < plan.fronts(); ++t) {
       const index_t s = levels.front[t], m = plan.row_count(s), w = plan.col_count(s);
@@ -159,7 +180,7 @@ TEST(Ring, NoPartIsReplacedByItsNeighbours) {
     const Plan& plan = shared->data();
     const auto branches =
         sparse::cut_into_branches(plan, {{16}, {}}, {plan.factor_entries / 20, plan.factor_entries / 20});
-    const sparse::Levels levels = sparse::make_levels(plan, plan, branches, {}, {}, 1);
+    const sparse::Levels levels = levels_of(plan, branches);
     const index_t least = sparse::Ring::least(levels), count = index_t(branches.size());
     for (const index_t entries : {least, 2 * least, 3 * least + 32, sparse::Ring::all(levels)}) {
       const sparse::Ring ring = sparse::make_ring(levels, entries);
@@ -183,6 +204,77 @@ TEST(Ring, NoPartIsReplacedByItsNeighbours) {
   }
 }
 
+// Copies are made in the order of branches; each branch begins when those are complete that it waits for.
+TEST(Branches, OffloadedUpdateMatricesAreCopiedBeforeTheyAreReadOrReplaced) {
+  Random random;
+  for (const auto& A : plan_matrices(random)) {
+    const auto shared = analyze(A.stored(Stored::Lower).pattern());
+    const Plan& plan = shared->data();
+    const core::UpdateShape shape{16};
+    const auto size = [&](index_t s) { return shape.entries(plan.row_count(s) - plan.col_count(s)); };
+    for (const auto& branches : branches_of(plan, {shape, {}})) {
+      const index_t most = sparse::place_updates(plan, shape, branches, unlimited).entries;
+      for (const index_t limit : {most / 2, most / 4, index_t(0)}) {
+        SCOPED_TRACE(::testing::Message()
+                     << A.name << " n=" << A.n << " branches " << branches.size() << " limit " << limit);
+        const sparse::UpdatePlaces places = sparse::place_updates(plan, shape, branches, limit);
+        EXPECT_LE(places.entries, most);
+        std::map<index_t, sparse::Offloaded> offloaded;
+        for (const sparse::Offloaded& update : places.offloaded) {
+          EXPECT_GE(update.entries, size(update.front));
+          EXPECT_LE(update.at + update.entries, places.offloaded_entries);
+          EXPECT_TRUE(offloaded.emplace(update.front, update).second);
+        }
+        if (places.offloaded.empty()) continue;
+        ASSERT_EQ(places.waits_for.size(), branches.size());
+        struct Piece {
+          index_t front, begin, end, branch;
+          bool overlaps(const Piece& other) const { return begin < other.end && other.begin < end; }
+        };
+        std::vector<Piece> on_device, on_host, copied;  // alive; alive; on their way to the host
+        index_t complete = -1;
+        for (index_t b = 0; b < index_t(branches.size()); ++b) {
+          EXPECT_LT(places.waits_for[b], b);
+          complete = std::max(complete, places.waits_for[b]);
+          std::erase_if(copied, [&](const Piece& piece) { return piece.branch <= complete; });
+          for (const auto& level : sparse::levels_of_branch(plan, branches[b])) {
+            for (const index_t s : level) {
+              const Piece own{s, places.at[s], places.at[s] + size(s), b};
+              for (const Piece& other : on_device) EXPECT_FALSE(own.overlaps(other)) << s << " and " << other.front;
+              for (const Piece& other : copied) EXPECT_FALSE(own.overlaps(other)) << s << " and " << other.front;
+              EXPECT_LE(own.end, places.entries);
+              on_device.push_back(own);
+            }
+            for (const index_t s : level) {
+              std::erase_if(on_device, [&](const Piece& piece) { return plan.parent[piece.front] == s; });
+              std::erase_if(on_host, [&](const Piece& piece) {
+                if (plan.parent[piece.front] != s) return false;
+                EXPECT_LE(piece.branch, complete) << s << " reads " << piece.front;
+                return true;
+              });
+            }
+          }
+          std::erase_if(on_device, [&](const Piece& piece) {
+            const auto found = offloaded.find(piece.front);
+            if (found == offloaded.end()) return false;
+            const Piece there{piece.front, found->second.at, found->second.at + found->second.entries, b};
+            for (const Piece& other : on_host) EXPECT_FALSE(there.overlaps(other)) << there.front << " on the host";
+            on_host.push_back(there), copied.push_back(piece);
+            return true;
+          });
+          index_t waiting = 0;
+          for (const Piece& piece : on_device) waiting += piece.end - piece.begin;
+          if (branches.size() > 1 && b + 1 < index_t(branches.size()) &&
+              branches[b + 1].end - branches[b + 1].begin == 1) {
+            EXPECT_TRUE(waiting + size(branches[b + 1].begin) <= limit || waiting == 0) << "branch " << b;
+          }
+        }
+        EXPECT_TRUE(on_host.empty());
+      }
+    }
+  }
+}
+
 TEST(Levels, ChildrenComeFirstAndUpdateMatricesDoNotOverlapWhileTheyLive) {
   Random random;
   for (const auto& A : plan_matrices(random))
@@ -196,8 +288,9 @@ TEST(Levels, ChildrenComeFirstAndUpdateMatricesDoNotOverlapWhileTheyLive) {
       for (const auto& branches : branches_of(plan, {shape, {}})) {
         SCOPED_TRACE(::testing::Message()
                      << A.name << " n=" << A.n << " alone=" << tuning.alone << " branches " << branches.size());
-        const sparse::Levels levels = sparse::make_levels(plan, plan, branches, tuning, small, 3);
+        const sparse::Levels levels = levels_of(plan, branches, tuning, small, 3);
         ASSERT_EQ(levels.branches.size(), branches.size());
+        EXPECT_TRUE(levels.cut.updates.offloaded.empty() && levels.offloaded_at.empty());
         std::map<index_t, std::size_t> level_of;  // by the plan's number
         std::map<index_t, index_t> place;         // likewise
         std::map<index_t, index_t> alive;         // where update matrices begin and end
@@ -220,7 +313,7 @@ TEST(Levels, ChildrenComeFirstAndUpdateMatricesDoNotOverlapWhileTheyLive) {
               const auto next = alive.lower_bound(at);
               ASSERT_TRUE(next == alive.end() || end <= next->first) << "front " << s;
               ASSERT_TRUE(next == alive.begin() || std::prev(next)->second <= at) << "front " << s;
-              ASSERT_TRUE(at >= 0 && end <= levels.update_entries);
+              ASSERT_TRUE(at >= 0 && end <= levels.cut.updates.entries);
               alive[at] = end;
             }
           }
@@ -241,7 +334,7 @@ TEST(Levels, ListsSayWhatThePlanSays) {
   for (const auto& A : plan_matrices(random)) {
     const auto shared = analyze(A.stored(Stored::Full).pattern());
     const Plan& plan = shared->data();
-    const sparse::Levels levels = sparse::make_levels(plan, plan, {{0, plan.fronts()}}, {}, {}, 2);
+    const sparse::Levels levels = levels_of(plan, {{0, plan.fronts()}}, {}, {}, 2);
     std::vector<index_t> row(levels.lines());  // of the factor, for each line
     for (index_t t = 0; t < plan.fronts(); ++t)
       for (index_t i = 0; i < levels.rows[t]; ++i) {
@@ -285,7 +378,7 @@ TEST(SolveLists, EveryStripComesAfterWhatItWaitsFor) {
       SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " entries=" << limits.entries);
       const auto shared = analyze(A.stored(Stored::Lower).pattern());
       const Plan& plan = shared->data();
-      const sparse::Levels levels = sparse::make_levels(plan, plan, {{0, plan.fronts()}}, {}, {}, 1);
+      const sparse::Levels levels = levels_of(plan, {{0, plan.fronts()}});
       const sparse::SolveLists lists = sparse::make_solve_lists(plan, levels, limits, true);
       std::vector<char> known(levels.lines(), 0), solved(plan.n, 0);
       const auto know_forward = [&](index_t line) {
@@ -344,7 +437,7 @@ TEST(SolveLists, EveryBranchHasItsPart) {
     for (const index_t root : sparse::find_subtrees(plan, limits)) rules.in_subtree.push_back(root >= 0);
     for (const auto& branches : branches_of(plan, rules)) {
       SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " branches " << branches.size());
-      const sparse::Levels levels = sparse::make_levels(plan, plan, branches, {}, {}, 1);
+      const sparse::Levels levels = levels_of(plan, branches);
       const sparse::SolveLists lists = sparse::make_solve_lists(plan, levels, limits, false);
       ASSERT_EQ(lists.branch_start.size(), branches.size() + 1);
       std::set<int> forward, backward;  // columns

@@ -195,7 +195,7 @@ class CudaEngine {
 
   template <class T>
   void assemble(const Fronts&, index_t begin, index_t end, index_t rows, const T* values, Real<T> shift, T* factor,
-                T* updates);
+                T* updates, const T* offloaded);
   template <class T>
   void take_rows(const Fronts&, Items<const T> B, bool permute, T* Z);
   template <class T>

@@ -13,30 +13,32 @@ inline constexpr unsigned front_threads = 256;
 /// One warp for each column of small fronts.
 template <class T>
 __global__ void __launch_bounds__(128)
-    assemble_warp_kernel(Fronts f, index_t begin, index_t end, const T* values, Real<T> shift, T* factor, T* updates) {
+    assemble_warp_kernel(Fronts f, index_t begin, index_t end, const T* values, Real<T> shift, T* factor, T* updates,
+                         const T* offloaded) {
   const index_t warps = blockDim.x / 32;
   for (index_t line = begin + blockIdx.x * warps + threadIdx.x / 32; line < end; line += gridDim.x * warps)
-    tile::assemble(WarpTeam{}, f, line, values, shift, factor, updates);
+    tile::assemble(WarpTeam{}, f, line, values, shift, factor, updates, offloaded);
 }
 /// One block for each column of large ones.
 template <class T>
 __global__ void __launch_bounds__(256)
-    assemble_block_kernel(Fronts f, index_t begin, index_t end, const T* values, Real<T> shift, T* factor, T* updates) {
+    assemble_block_kernel(Fronts f, index_t begin, index_t end, const T* values, Real<T> shift, T* factor, T* updates,
+                          const T* offloaded) {
   for (index_t line = begin + blockIdx.x; line < end; line += gridDim.x)
-    tile::assemble(BlockTeam{}, f, line, values, shift, factor, updates);
+    tile::assemble(BlockTeam{}, f, line, values, shift, factor, updates, offloaded);
 }
 template <class T>
 void CudaEngine::assemble(const Fronts& f, index_t begin, index_t end, index_t rows, const T* values, Real<T> shift,
-                          T* factor, T* updates) {
+                          T* factor, T* updates, const T* offloaded) {
   if (arena().planning() || begin == end) return;
   const Traced traced(*this, "assemble", rows, end - begin);
   constexpr index_t max_warp_rows = 256;  // above, a block for each column
   if (rows <= max_warp_rows)
     launch(stream_, assemble_warp_kernel<T>, grid_for(ceil_div(end - begin, 4)), 128, 0, f, begin, end, values, shift,
-           factor, updates);
+           factor, updates, offloaded);
   else
     launch(stream_, assemble_block_kernel<T>, grid_for(end - begin), 256, 0, f, begin, end, values, shift, factor,
-           updates);
+           updates, offloaded);
 }
 
 /// f(i, column) for rows begin .. end - 1: a thread for each row, a layer of the grid for each column.
@@ -113,7 +115,7 @@ void CudaEngine::add(index_t n, const T* r, T* x) {
 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                               \
   template void trifactor::cuda::CudaEngine::assemble<T>(const Fronts&, index_t, index_t, index_t, const T*, Real<T>,  \
-                                                         T*, T*);                                                      \
+                                                         T*, T*, const T*);                                            \
   template void trifactor::cuda::CudaEngine::take_rows<T>(const Fronts&, Items<const T>, bool, T*);                    \
   template void trifactor::cuda::CudaEngine::give_rows<T>(const Fronts&, const T*, bool, const int*, Items<T>);        \
   template void trifactor::cuda::CudaEngine::diagonal<T>(const Fronts&, const T*, T*);                                 \
