@@ -76,9 +76,19 @@ struct Fronts {
   }
 };
 
-/// Fronts that one block of threads factors: at most so many rows and columns.
+/// Fronts that one block of threads factors in shared memory: at most so many rows, and entries as they lie there. Columns
+/// are 4 more than a multiple of 16 apart, so that a warp reads tiles without bank conflicts, and come in eights; the last tile of
+/// rows may reach beyond the last column.
 struct FrontLimits {
-  index_t rows = 0, columns = 0;
+  index_t rows = 0, entries = 0;
+
+  TF_HD static index_t line(index_t rows) { return ceil_div(rows, index_t(16)) * 16 + 4; }
+  TF_HD static index_t entries_of(index_t rows, index_t columns) {
+    return line(rows) * (ceil_div(columns, index_t(8)) * 8) + 16;
+  }
+  bool hold(index_t front_rows, index_t columns) const {
+    return front_rows <= rows && entries_of(front_rows, columns) <= entries;
+  }
 };
 
 // Solves in one launch: what blocks of threads take one after the other.

@@ -45,7 +45,7 @@ template <class E, class T>
 concept FactorsSmallFrontsFor = requires(E e, const Fronts& f, index_t k, FrontLimits largest, T* out, int* info) {
   // Which fronts are small.
   { e.template small_front_limits<T>() } -> std::same_as<FrontLimits>;
-  // Those from `begin` to `end` - 1, assembled, with at most so many rows and columns: factor_small_fronts(f, begin,
+  // Those from `begin` to `end` - 1, assembled, with at most so many rows and entries: factor_small_fronts(f, begin,
   // end, largest, factor, updates, info).
   e.factor_small_fronts(f, k, k, largest, out, out, info);
 };

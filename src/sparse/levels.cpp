@@ -39,9 +39,7 @@ void group_fronts(const Plan& plan, const Branch& branch, const core::SparseTuni
     auto operator<=>(const Size&) const = default;
   };
   constexpr index_t unit = 16;  // smaller fronts are alike
-  const auto is_small = [&](index_t s) {
-    return plan.row_count(s) <= small.rows && plan.col_count(s) <= small.columns;
-  };
+  const auto is_small = [&](index_t s) { return small.hold(plan.row_count(s), plan.col_count(s)); };
   bool are_few = false;  // batched fronts of the level
   const auto size_of = [&](index_t s) -> Size {
     if (is_small(s)) return {};
@@ -62,10 +60,11 @@ void group_fronts(const Plan& plan, const Branch& branch, const core::SparseTuni
     level.alone = level.begin;
     for (auto first = fronts.begin(); first != fronts.end();) {
       const Size size = size_of(*first);
-      Group group{index_t(levels.front.size()), 0, 0, 0, 0, !size.batched, size.alone};
+      Group group{index_t(levels.front.size()), 0, 0, 0, 0, 0, !size.batched, size.alone};
       do {
         group.columns = std::max(group.columns, plan.col_count(*first));
         group.rows = std::max(group.rows, plan.row_count(*first));
+        group.entries = std::max(group.entries, core::FrontLimits::entries_of(plan.row_count(*first), plan.col_count(*first)));
         group.below = std::max(group.below, plan.row_count(*first) - plan.col_count(*first));
         levels.front.push_back(*first++);
       } while (!size.alone && first != fronts.end() && size_of(*first) == size);

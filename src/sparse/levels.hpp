@@ -12,7 +12,7 @@ namespace trifactor::sparse {
 struct Group {
   index_t begin, end;      // in the order of Levels::front
   index_t columns, below;  // of the largest
-  index_t rows;            // likewise
+  index_t rows, entries;   // likewise; entries as core::FrontLimits counts them
   bool small;              // within the limits that make_levels was given
   bool alone;              // one front, as one matrix
   index_t count() const { return end - begin; }

@@ -129,7 +129,7 @@ void factor(E& e, const LevelData<T>& d, const BranchLevels& branch, const T* va
       const Group& group = l.groups[g];
       if constexpr (FactorsSmallFrontsFor<E, T>)
         if (group.small) {
-          e.factor_small_fronts(d.fronts, group.begin, group.end, {group.rows, group.columns}, d.factor, d.updates,
+          e.factor_small_fronts(d.fronts, group.begin, group.end, {group.rows, group.entries}, d.factor, d.updates,
                                 d.info);
           continue;
         }

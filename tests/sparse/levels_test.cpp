@@ -281,7 +281,7 @@ TEST(Levels, ChildrenComeFirstAndUpdateMatricesDoNotOverlapWhileTheyLive) {
     for (const auto& tuning : {core::SparseTuning{}, core::SparseTuning{.alone = 8, .alone_below = 16}}) {
       const auto shared = analyze(A.stored(Stored::Lower).pattern());
       const Plan& plan = shared->data();
-      const core::FrontLimits small{tuning.alone, tuning.alone / 2};
+      const core::FrontLimits small{tuning.alone, core::FrontLimits::entries_of(tuning.alone, tuning.alone / 2)};
       const core::UpdateShape shape = sparse::update_shape(tuning, small);
       std::map<index_t, std::vector<index_t>> children;
       for (index_t s = 0; s < plan.fronts(); ++s) children[plan.parent[s]].push_back(s);
@@ -305,7 +305,8 @@ TEST(Levels, ChildrenComeFirstAndUpdateMatricesDoNotOverlapWhileTheyLive) {
               fronts.push_back(s), place[s] = t;
               EXPECT_TRUE(level_of.emplace(s, l).second) << "front " << s << " twice";
               EXPECT_TRUE(w <= group.columns && below <= group.below && w + below <= group.rows);
-              EXPECT_EQ(w <= small.columns && w + below <= small.rows, group.small);
+              EXPECT_EQ(small.hold(w + below, w), group.small);
+              EXPECT_LE(core::FrontLimits::entries_of(w + below, w), group.entries);
               EXPECT_EQ(w > tuning.alone || below > tuning.alone_below, g >= level.alone);
               EXPECT_TRUE(group.count() == 1 || group.below <= shape.block) << "ragged batches are full squares";
               const index_t at = levels.update_at[t], end = at + shape.entries(below);

@@ -100,11 +100,11 @@ struct Fragment {
   }
 
   /// this -= A B^H, or conj(A) B^T if `first`; A (16, depth), which may lie by rows, B (8 N, depth)
-  template <int depth, bool first, bool by_rows = false>
-  __device__ void subtract(const T* A, int lda, const T* B, int ldb) {
+  template <int depth, bool first, bool by_rows = false, class S>
+  __device__ void subtract(const S* A, int lda, const S* B, int ldb) {
     const int lane = int(threadIdx.x) % 32;
     const int down = by_rows ? lda : 1, right = by_rows ? 1 : lda;
-    const T *a = A + lane % 4 * right + lane / 4 * down, *b = B + lane % 4 * ldb + lane / 4;
+    const S *a = A + lane % 4 * right + lane / 4 * down, *b = B + lane % 4 * ldb + lane / 4;
     TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
     constexpr bool two = depth >= 8;
 #pragma unroll
@@ -115,13 +115,13 @@ struct Fragment {
         is_complex<T> ? min(depth / 4, 4) : depth / 4;  // more makes compiling long, not running short
 #pragma unroll together
     for (int p = 0; p < depth; p += 4) {
-      const T a0 = a[p * right], a1 = a[p * right + 8 * down];
+      const T a0 = T(a[p * right]), a1 = T(a[p * right + 8 * down]);
 #pragma unroll
       for (int s = 0; s < N; ++s) {
         if (two && p % 8 == 4)
-          tensor_subtract<first>(other[s], a0, a1, b[p * ldb + 8 * s]);
+          tensor_subtract<first>(other[s], a0, a1, T(b[p * ldb + 8 * s]));
         else
-          tensor_subtract<first>(c[s], a0, a1, b[p * ldb + 8 * s]);
+          tensor_subtract<first>(c[s], a0, a1, T(b[p * ldb + 8 * s]));
       }
     }
     if constexpr (two)
