@@ -174,6 +174,31 @@ TYPED_TEST(SparseCholeskyTest, SolvesWithLargeFrontsAndRepeatsTheBits) {
   }
 }
 
+// Pivots whose squares or reciprocals are no normal numbers any more, all of them or between others.
+TYPED_TEST(SparseCholeskyTest, TakesTinyAndHugePivots) {
+  using T = TypeParam;
+  using R = real_t<T>;
+  const int far = sizeof(R) == 8 ? 600 : 104;  // binary digits
+  for (const auto& A : {poisson3d<T>(this->random, 8), banded<T>(this->random, 200, 30), full_matrix<T>(this->random, 90)})
+    for (const auto& [even, odd] : {std::pair{-far, -far}, {far, far}, {-far, 0}, {far, 0}}) {
+      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " scaled by 2^" << even << " and 2^" << odd);
+      const auto power = [&](index_t i) { return std::ldexp(R(1), (i % 2 == 0 ? even : odd) / 2); };
+      auto scaled = A;  // D A D
+      for (auto& [place, value] : scaled.lower) value = value * T(power(place.first)) * T(power(place.second));
+      const auto given = scaled.stored(Stored::Lower);
+      SparseCholesky<T> F(this->q, analyze(given.pattern()));
+      factor(this->q, F, given.values);
+      const auto B = random_matrix<T>(this->random, A.n, 2);
+      auto DB = B;
+      for (index_t j = 0; j < 2; ++j)
+        for (index_t i = 0; i < A.n; ++i) DB(i, j) = DB(i, j) * T(power(i));
+      solve(this->q, F, DB);  // D^-1 A^-1 B
+      for (index_t j = 0; j < 2; ++j)
+        for (index_t i = 0; i < A.n; ++i) DB(i, j) = DB(i, j) * T(power(i));
+      EXPECT_LT(A.solve_ratio(DB, B), threshold);
+    }
+}
+
 // A wide front and its chain are the same columns of the same factor.
 TYPED_TEST(SparseCholeskyTest, WideFrontsMayBeChains) {
   using T = TypeParam;
