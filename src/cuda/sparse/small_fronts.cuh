@@ -111,19 +111,25 @@ struct SmallFront {
     if (threadIdx.x == 0) *status = failed == 0 ? 0 : k0 + failed;
   }
 
-  /// The columns right of eight -= L L^H, in tiles.
+  /// The columns right of eight -= L L^H, in tiles; the last ones may be eight columns only.
   __device__ void subtract_from_right(int k0) const {
     int start = warp();
     for (int k = k0 + width; k < w; k += tile, start = (start + 3) % warps)
-      for (int r = k / tile * tile + tile * start; r < m; r += tile * warps) {
-        T* const to = F + k * ld + r;
-        Fragment<Work, 2> c;
-        c.fill([&](int i, int q) { return k + q < w ? Work(to[q * ld + i]) : Work(0); });
-        c.template subtract<width, false>(F + k0 * ld + r, ld, F + k0 * ld + k, ld);
-        c.for_each([&](int i, int q, Work v) {
-          if (k + q < w) to[q * ld + i] = T(v);
-        });
-      }
+      for (int r = k / tile * tile + tile * start; r < m; r += tile * warps)
+        if (k + width < w)
+          subtract_tile<2>(k0, r, k);
+        else
+          subtract_tile<1>(k0, r, k);
+  }
+  template <int eights>
+  __device__ void subtract_tile(int k0, int r, int k) const {
+    T* const to = F + k * ld + r;
+    Fragment<Work, eights> c;
+    c.fill([&](int i, int q) { return k + q < w ? Work(to[q * ld + i]) : Work(0); });
+    c.template subtract<width, false>(F + k0 * ld + r, ld, F + k0 * ld + k, ld);
+    c.for_each([&](int i, int q, Work v) {
+      if (k + q < w) to[q * ld + i] = T(v);
+    });
   }
 };
 
