@@ -51,7 +51,7 @@ struct Fronts {
   const int* first = nullptr;          // its first column in the factor's own numbering
   const index_t* factor_at = nullptr;  // (rows, columns): see FrontShape
   const index_t* update_at = nullptr;  // its update matrix, of order rows - columns: see UpdateShape
-  const index_t* offloaded_at = nullptr;  // where its parent finds that in the host's memory; -1: where it is. Null: all -1
+  const index_t* offloaded_at = nullptr;  // where its parent finds that on the host; -1: where it is. Null: all -1
   // Of each line.
   const int* front = nullptr;        // that it belongs to
   const int* parent_line = nullptr;  // of a row below: the line of the parent that is the same row; else -1
@@ -76,9 +76,9 @@ struct Fronts {
   }
 };
 
-/// Fronts that one block of threads factors in shared memory: at most so many rows, and entries as they lie there. Columns
-/// are 4 more than a multiple of 16 apart, so that a warp reads tiles without bank conflicts, and come in eights; the last tile of
-/// rows may reach beyond the last column.
+/// Fronts that one block of threads factors in shared memory: at most so many rows, and entries as they lie there.
+/// Columns come in eights, and lie 4 more than a multiple of 16 apart, so that a warp reads tiles without bank conflicts.
+/// The last tile of rows may reach beyond the last column.
 struct FrontLimits {
   index_t rows = 0, entries = 0;
 

@@ -72,7 +72,7 @@ template <class E>
 concept CopiesBesideWork = requires(E e, typename E::CopyLane lane, index_t k, const char* name, const void* from, void* to) {
   typename E::CopyLane;
   requires std::constructible_from<typename E::CopyLane, E&, index_t>;  // so many moments
-  { lane.allocate(std::size_t()) } -> std::same_as<void*>;              // page-locked, released with the lane
+  { lane.allocate(std::size_t()) } -> std::same_as<void*>;              // page-locked, read by operations, too; the lane's
   lane.copy(name, from, to, std::size_t());
   lane.work_is_at(k), lane.copies_are_at(k);
   lane.work_waits_for_copies(k), lane.copies_wait_for_work(k);

@@ -110,6 +110,7 @@ BranchCut cut(const Plan& plan, const BranchRules& rules, const BranchLimits& li
 std::vector<char> choose_offloaded(const Plan& plan, const std::vector<index_t>& size,
                                    const std::vector<Branch>& branches, index_t entries) {
   std::vector<char> chosen(plan.fronts(), 0);
+  if (entries == unlimited) return chosen;
   std::deque<index_t> waiting;  // fronts of earlier branches that no parent has taken yet: the last is taken first
   index_t alive = 0;            // entries of these
   for (const Branch& branch : branches) {
@@ -132,8 +133,8 @@ std::vector<char> choose_offloaded(const Plan& plan, const std::vector<index_t>&
   return chosen;
 }
 
-/// A branch reads what earlier ones have offloaded, and writes where their update matrices were. Copies are made in the order
-/// of branches, and a branch starts after the one before: what that waited for is complete.
+/// A branch reads what earlier ones have offloaded, and writes where their update matrices were. Copies are made in the
+/// order of branches, and a branch starts after the one before: what that waited for is complete.
 void find_waits(const Plan& plan, const std::vector<index_t>& size, const std::vector<Branch>& branches,
                 UpdatePlaces& places) {
   struct Copy {
@@ -168,8 +169,8 @@ void for_limits(index_t limit, index_t least, Try try_limit) {
     if (try_limit(limit)) return;
 }
 
-/// The places of update matrices that are on their way to the host are taken where more than `room` entries would be needed
-/// otherwise: whoever takes one has to wait.
+/// The places of update matrices that are on their way to the host are taken where more than `room` entries would be
+/// needed otherwise: whoever takes one has to wait.
 UpdatePlaces place_beside_copies(const Plan& plan, const core::UpdateShape& shape, const std::vector<Branch>& branches,
                                  index_t entries, index_t room) {
   constexpr index_t alignment = 32;  // entries

@@ -41,7 +41,7 @@ struct UpdatePlaces {
   index_t entries = 0;
   std::vector<Offloaded> offloaded;  // ascending
   index_t offloaded_entries = 0;     // of their array
-  std::vector<index_t> waits_for;    // of each branch, unless none is offloaded: the last branch whose copies it needs; -1: none
+  std::vector<index_t> waits_for;    // of each branch: the last one whose copies it needs; -1: none. Empty: all -1
 
   index_t copied_entries() const {
     index_t sum = 0;
@@ -49,7 +49,7 @@ struct UpdatePlaces {
     return sum;
   }
 };
-/// Those that a parent takes last are offloaded, until all others take no more than `entries` at once, but for gaps
+/// The update matrices that a parent takes last are offloaded, until all others take no more than `entries` at once, but for gaps
 /// between them.
 UpdatePlaces place_updates(const Plan&, const core::UpdateShape&, const std::vector<Branch>&, index_t entries);
 

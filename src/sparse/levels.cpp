@@ -64,7 +64,8 @@ void group_fronts(const Plan& plan, const Branch& branch, const core::SparseTuni
       do {
         group.columns = std::max(group.columns, plan.col_count(*first));
         group.rows = std::max(group.rows, plan.row_count(*first));
-        group.entries = std::max(group.entries, core::FrontLimits::entries_of(plan.row_count(*first), plan.col_count(*first)));
+        group.entries =
+            std::max(group.entries, core::FrontLimits::entries_of(plan.row_count(*first), plan.col_count(*first)));
         group.below = std::max(group.below, plan.row_count(*first) - plan.col_count(*first));
         levels.front.push_back(*first++);
       } while (!size.alone && first != fronts.end() && size_of(*first) == size);

@@ -124,18 +124,19 @@ class Papers(ProgramTest):
         done = self.papers(*arguments, env=environment)
         heater.done.set(), heater.join()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        without = set(WITHOUT)
+        by_chance = set()
         if any(name.startswith("NVML") for name in program.info()["energy_sensors"]):
-            without |= {"energy:17", "energy:18", "energy:table-1"}  # a GPU's sensor ticks more slowly than toys run
+            by_chance = {"energy:17", "energy:18", "energy:table-1"}  # a GPU's sensor may tick more slowly than toys run
         for name in WANTED:
             picture = pathlib.Path(self.path("out")) / (name.replace(":", "-") + ".svg")
-            self.assertEqual(picture.exists(), name not in without, name + done.stdout)
+            if name not in by_chance:
+                self.assertEqual(picture.exists(), name not in WITHOUT, name + done.stdout)
             if picture.exists():
                 self.check_picture(picture)
         claims = pathlib.Path(self.path("out/claims.md")).read_text()
         for paper in ("gpu-only", "batched", "energy", "sparse"):
             self.assertRegex(claims, rf"## {paper}\n\| figure \| what \| paper \| ours \|\n\|---\|---\|---\|---\|\n\| ")
-        if "energy:17" not in without:
+        if "energy:17" not in by_chance:
             self.assertRegex(claims, r"host, Gflop/s/W \| [\d.]+ \| \d")
 
         again = self.papers(*arguments, env=environment)                 # nothing is measured twice

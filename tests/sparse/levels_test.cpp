@@ -30,8 +30,8 @@ sparse::Levels levels_of(const Plan& plan, const std::vector<sparse::Branch>& br
                          const core::SparseTuning& tuning = {}, core::FrontLimits small = {}, int threads = 1,
                          index_t update_entries = unlimited) {
   const core::UpdateShape shape = sparse::update_shape(tuning, small);
-  return sparse::make_levels(plan, plan, {branches, sparse::place_updates(plan, shape, branches, update_entries)}, tuning,
-                             small, threads);
+  const sparse::BranchCut cut{branches, sparse::place_updates(plan, shape, branches, update_entries)};
+  return sparse::make_levels(plan, plan, cut, tuning, small, threads);
 }
 
 TEST(Branches, AreSubtreesWithinTheLimits) {

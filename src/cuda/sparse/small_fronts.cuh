@@ -11,8 +11,8 @@
 namespace trifactor::cuda {
 
 /// F, a front's columns, is factored in shared memory, eight columns after the other: every warp factors their diagonal
-/// block for itself, with 24 rows below it, and the tensor cores subtract the product from the columns to the right. What is left
-/// of the update matrix is a product, too.
+/// block for itself, with 24 rows below it, and the tensor cores subtract the product from the columns to the right.
+/// What is left of the update matrix is a product, too.
 template <class T>
 struct SmallFront {
   static constexpr int threads = 256, warps = threads / 32;
@@ -39,8 +39,8 @@ struct SmallFront {
       for (int r = k + lane(); r < m; r += 32) g(r, k);
   }
 
-  /// F = L, and returns 0 or the number of the first column, from 1 on, whose pivot is not positive and finite. `scratch`
-  /// is this warp's, `status` everybody's.
+  /// F = L, and returns 0 or the number of the first column, from 1 on, whose pivot is not positive and finite.
+  /// `scratch` is this warp's, `status` everybody's.
   __device__ int factor(T* scratch, int* status) const {
     for (int k0 = 0; k0 < w; k0 += width) {
       const int count = min(width, w - k0), first = k0 + count + warp() * rows_of_warp;
