@@ -1,6 +1,6 @@
 # These files of src/host are compiled once for each instruction set, TRIFACTOR_ISA naming it. A *_dispatch.cpp beside
 # each picks one at run time.
-set(per_instruction_set src/host/interleaved.cpp src/host/front.cpp)
+set(per_instruction_set src/host/interleaved.cpp src/host/interleaved_lu.cpp src/host/front.cpp)
 
 set(INSTRUCTION_SETS baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND NOT TRIFACTOR_SANITIZE)   # which see the same lines in each

@@ -82,15 +82,17 @@ bool needs_care(int threads, const Tile<T>& A) {
   return found;
 }
 
+template <class T>
+int lu_by_tile(const Tile<T>& A, int* pivots, index_t first) {
+  tile::PivotCandidate<Real<T>> candidate;
+  return tile::lu(alone, A, pivots, first, &candidate);
+}
 /// LU of an item of a batch.
 template <class T>
 int lu_item(const Tile<T>& A, int* pivots, index_t first) {
   bool by_tile = min(A.rows, A.cols) <= tile_order;
   for (index_t j = 0; j < A.cols && !by_tile; ++j) by_tile = needs_care(A, j);
-  if (by_tile) {
-    tile::PivotCandidate<Real<T>> candidate;
-    return tile::lu(alone, A, pivots, first, &candidate);
-  }
+  if (by_tile) return lu_by_tile(A, pivots, first);
   const int k = blas::getrf(int(A.rows), int(A.cols), A.data, int(A.col_stride), pivots);
   for (index_t i = 0; i < min(A.rows, A.cols); ++i) pivots[i] += int(first);
   return k;
@@ -160,10 +162,48 @@ void HostEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
   });
 }
 
+/// Whether items whose info is 0 are square.
+template <class T>
+bool all_square(const Items<T>& A, const int* info) {
+  bool square = A.ragged() || A.rows == A.cols;
+  for (index_t b = 0; A.ragged() && b < A.count && square; ++b) {
+    const auto a = A.item(b);
+    square = info[b] != 0 || a.rows == a.cols;
+  }
+  return square;
+}
+
+template <class T>
+bool HostEngine::lu_interleaved(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {
+  const index_t n = min(A.rows, A.cols), small = min(tuning.interleaved, n), lanes = interleaved_lu<T>().lanes;
+  if (small == 0 || too_few_for_lanes(n, A.count, lanes, threads_) || (!A.ragged() && max(A.rows, A.cols) > small))
+    return false;
+  const LaneScratch scratch(arena_, interleaved_lu<T>().scratch(small), threads_);
+  GroupedItems items(arena_, A, A.ragged());
+  if (arena_.planning()) return true;
+  reset_info(A, false, info);
+  if (!all_square(A, info)) return false;
+  const Traced traced(*this, "lu_whole", A.rows, A.cols);
+  items.sort(A, A.ragged() ? info : nullptr, small);
+  set_path(items.alone == 0 ? "interleaved" : "lapack, interleaved");
+  const BlasCallers callers(threads_, items.alone);
+  std::optional<ThreadScope> scope;
+  if (items.alone > 0) scope.emplace(threads_, true);
+  items.for_each(
+      threads_, lanes, 2 * factor_work(A), [&](index_t b) { info[b] = lu_item(A.item(b), pivots.item(b), 0); },
+      [&](const index_t* group, int size, int thread) {
+        index_t left_out[GroupedItems::most_neighbours];
+        const int left = interleaved_lu<T>().lu(A, pivots, group, size, info, left_out, scratch.of(thread));
+        for (int i = 0; i < left; ++i)
+          info[left_out[i]] = lu_by_tile(A.item(left_out[i]), pivots.item(left_out[i]), 0);
+      });
+  return true;
+}
+
 template <class T>
 bool HostEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {
   if (min(A.rows, A.cols) > tuning.whole) return false;
-  if (arena_.planning()) return true;
+  if (lu_interleaved(A, pivots, info, tuning) || arena_.planning()) return true;
   if (A.count == 1 && A.possible(0) && needs_care(threads_, A.item(0)))
     return false;  // a single matrix may be large: the blocked driver takes care too
   set_path("lapack");

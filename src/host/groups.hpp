@@ -39,6 +39,8 @@ class GroupedItems {
     if (A.rows > small) alone = size;
   }
 
+  static constexpr index_t most_groups = 16, most_lanes = 32, most_neighbours = most_groups * most_lanes;
+
   index_t size = 0;    // items that take part
   index_t alone = 0;   // the first of them, each worked on by one thread
   index_t item(index_t k) const { return listed_ ? list_.data()[k] : k; }
@@ -48,14 +50,13 @@ class GroupedItems {
   /// together. work_each as in team_for.
   template <class One, class SideBySide>
   void for_each(int threads, index_t lanes, double work_each, One one, SideBySide side_by_side) const {
-    constexpr index_t most_groups = 16, most_lanes = 32;
     const index_t group_size = lanes * max(index_t(1), min(most_groups, size / (lanes * threads * 8)));
     const index_t jobs = alone + ceil_div(size - alone, group_size);
     const int team = team_for(threads, double(size) * work_each);
     Interruption stop;
 #pragma omp parallel num_threads(team)
     {
-      index_t neighbours[most_groups * most_lanes];
+      index_t neighbours[most_neighbours];
 #pragma omp for schedule(dynamic, 1)
       for (index_t job = 0; job < jobs; ++job) {
         if (stop.requested()) continue;

@@ -28,11 +28,27 @@ struct InterleavedTable {
   void (*lu_solve)(const core::Items<const T>& LU, const core::Pivots<const int>& pivots, Op op, const core::Items<T>& X,
                    const index_t* items, int size, void* scratch);
 };
-namespace baseline { template <class T> const InterleavedTable<T>& interleaved_table(); }
-namespace avx2 { template <class T> const InterleavedTable<T>& interleaved_table(); }
-namespace avx512 { template <class T> const InterleavedTable<T>& interleaved_table(); }
+/// The same for LU with partial pivoting of square items.
+template <class T>
+struct InterleavedLuTable {
+  int lanes;
+  /// Bytes of scratch that one thread needs for orders up to n.
+  std::size_t (*scratch)(index_t n);
+  /// Factors items and writes their pivots and info as LAPACK does. Items that are not finite, or whose pivots have no
+  /// accurate reciprocal, are left as they were: they are listed in left_out[0 .. result), which has room for all.
+  int (*lu)(const core::Items<T>& A, const core::Pivots<int>& pivots, const index_t* items, int size, int* info,
+            index_t* left_out, void* scratch);
+};
+#define TRIFACTOR_DECLARE_TABLES                                           \
+  template <class T> const InterleavedTable<T>& interleaved_table();       \
+  template <class T> const InterleavedLuTable<T>& interleaved_lu_table();
+namespace baseline { TRIFACTOR_DECLARE_TABLES }
+namespace avx2 { TRIFACTOR_DECLARE_TABLES }
+namespace avx512 { TRIFACTOR_DECLARE_TABLES }
+#undef TRIFACTOR_DECLARE_TABLES
 
-/// The table of the widest instruction set that was compiled and that this CPU has.
+/// The tables of the widest instruction set that was compiled and that this CPU has.
 template <class T> const InterleavedTable<T>& interleaved();
+template <class T> const InterleavedLuTable<T>& interleaved_lu();
 
 }  // namespace trifactor::host

@@ -1,5 +1,5 @@
 // One operand of a group of items: lane l of vector u is item u W + l. Blocks of it are moved between the items and registers.
-// Included by interleaved.cpp alone, which says what is allowed here.
+// Included by interleaved*.cpp alone; interleaved.cpp says what is allowed here.
 #pragma once
 
 #include <core/batch.hpp>

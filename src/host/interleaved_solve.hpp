@@ -1,4 +1,4 @@
-// Solves with the triangles of a group of items. Included by interleaved.cpp alone, which says what is allowed here.
+// Solves with the triangles of a group of items. Included by interleaved*.cpp alone; interleaved.cpp says what is allowed here.
 #pragma once
 
 #include <host/interleaved_lanes.hpp>
@@ -190,15 +190,18 @@ struct Solver : Lanes<T> {
       c.part[1] -= a.part[0] * b.part[1];
     }
   }
-  INLINE void divide(Entry& c, const Entry& reciprocal, int u, index_t row) const {
-    Entry product;
-    product.part[0] = c.part[0] * reciprocal.part[0];
+  INLINE static Entry product(const Entry& a, const Entry& b) {
+    Entry c;
+    c.part[0] = a.part[0] * b.part[0];
     if constexpr (parts == 2) {
-      product.part[0] = rounded(product.part[0]) - rounded(c.part[1] * reciprocal.part[1]);
-      product.part[1] = rounded(c.part[1] * reciprocal.part[0]) + rounded(c.part[0] * reciprocal.part[1]);
+      c.part[0] = rounded(c.part[0]) - rounded(a.part[1] * b.part[1]);
+      c.part[1] = rounded(a.part[1] * b.part[0]) + rounded(a.part[0] * b.part[1]);
     }
-    if (scaled) scale(product, scales[u][row]);
-    c = product;
+    return c;
+  }
+  INLINE void divide(Entry& c, const Entry& reciprocal, int u, index_t row) const {
+    c = product(c, reciprocal);
+    if (scaled) scale(c, scales[u][row]);
   }
 
   /// Rows i .. i + M - 1 of N vectors from u on, columns j .. j + C - 1.

@@ -77,6 +77,7 @@ constexpr Field cholesky_fields[] = {
 };
 constexpr Field lu_fields[] = {
     number<&LuTuning::whole>("whole", 0, order, {crossover}, {crossover, Calls::Any, 0, 1024}),
+    number<&LuTuning::interleaved>("interleaved", 0, order, {crossover, Calls::Many}),
     number<&LuTuning::nb>("nb", 1, order, blocked, blocked),
     number<&LuTuning::leaf>("leaf", 1, order, blocked, blocked),
     number<&LuTuning::by_rows>("by_rows", 1, order, none, {crossover_of_copies, Calls::One, 2048}),

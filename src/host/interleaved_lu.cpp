@@ -1,0 +1,225 @@
+// LU with partial pivoting of many small matrices side by side. Compiled once for each instruction set; interleaved.cpp says
+// what is allowed here.
+#include <host/interleaved.hpp>
+#include <host/interleaved_lanes.hpp>
+#include <host/interleaved_solve.hpp>
+
+namespace trifactor::host::TRIFACTOR_ISA {
+namespace {
+
+/// LU of W items, left-looking, by block columns of B. Rows stay where they are: each lane has its own order of them, and items
+/// are written in that order at the end. Until then they are as they were, so that one which needs care can be left alone.
+template <class T>
+struct RowOrderLu : Lanes<T> {
+  using typename Lanes<T>::R;
+  using typename Lanes<T>::V;
+  using typename Lanes<T>::Entry;
+  using Lanes<T>::parts, Lanes<T>::W, Lanes<T>::lanes, Lanes<T>::B, Lanes<T>::H;
+  using Bits = decltype(V{} < V{});
+  static constexpr int row_reals = B * parts * W;   // from a row of a block column to the next
+  static constexpr R done = R(1 << 20);             // the place of a row that was a pivot: below all others
+
+  Operand<T, true> A;
+  index_t n, padded;     // the largest order, and that as a multiple of B
+  Entry* factors;        // L and U in block columns, row by row
+  Entry* multipliers;    // L, and zeros where a row was a pivot before the column's
+  Entry* corners;        // the unit triangles of the pivot rows of each block column, B x B
+  V* place;              // of each row: where interchanges would have moved it
+  int* row_at;           // the row at each place
+  int* partner;          // the place that was exchanged with that of column k
+  int* pivot_offset;     // of the pivot row of column k, within a block column
+  V best;                // the largest modulus in the column that is next
+  V zero_at, check;      // the first zero pivot, counted from 1; NaN where an item needs care
+
+  static constexpr index_t padding(index_t n) { return core::ceil_div(n, B) * B; }
+  static std::size_t scratch_bytes(index_t n) {
+    const index_t p = padding(n);
+    return std::size_t(vector_bytes + (2 * p + B) * p * index_t(sizeof(Entry)) + p * index_t(sizeof(V)) +
+                       3 * p * W * index_t(sizeof(int)));
+  }
+  void take(const core::Items<T>& items_of, const index_t* items, int size, void* scratch) {
+    A.take(items_of, items, size);
+    n = A.rows, padded = padding(n);
+    const auto address = (reinterpret_cast<std::uintptr_t>(scratch) + vector_bytes - 1) / vector_bytes * vector_bytes;
+    factors = reinterpret_cast<Entry*>(address);
+    multipliers = factors + padded * padded;
+    corners = multipliers + padded * padded;
+    place = reinterpret_cast<V*>(corners + B * padded);
+    row_at = reinterpret_cast<int*>(place + padded);
+    partner = row_at + padded * W, pivot_offset = partner + padded * W;
+  }
+
+  INLINE static V modulus(V a) {
+    constexpr auto all_but_sign = sizeof(R) == 8 ? 0x7fffffffffffffff : 0x7fffffff;
+    return V(Bits(a) & (Bits{} + decltype(Bits{}[0] + 0)(all_but_sign)));
+  }
+  INLINE static V abs1(const Entry& a) {
+    if constexpr (parts == 2) return modulus(a.part[0]) + modulus(a.part[1]);
+    else return modulus(a.part[0]);
+  }
+  INLINE static Entry chosen(Bits where, const Entry& a, const Entry& b) {
+    Entry c;
+    UNROLL for (int p = 0; p < parts; ++p) c.part[p] = where ? a.part[p] : b.part[p];
+    return c;
+  }
+  /// Column s of each lane's row, in a block column.
+  INLINE static Entry gather(const Entry* C, int s, const int* offset) {
+    Entry a;
+    UNROLL for (int p = 0; p < parts; ++p) {
+      const R* from = reinterpret_cast<const R*>(C + s) + p * W;
+      V x;
+      UNROLL for (int l = 0; l < W; ++l) x[l] = from[offset[l]];
+      a.part[p] = x;
+    }
+    return a;
+  }
+
+  void load(int u, index_t j) {
+    Entry* C = factors + j * padded;
+    for (index_t i = 0; i < padded; i += B) load_block(u, C + i * B, i, j);
+  }
+  NOINLINE void load_block(int u, Entry* C, index_t i, index_t j) {
+    Entry c[B][B];
+    A.template move<true, false>(u, c, i, j);
+    UNROLL for (int r = 0; r < B; ++r)
+      UNROLL for (int s = 0; s < B; ++s) C[r * B + s] = c[r][s];
+  }
+
+  /// Block column j by block column k to its left.
+  NOINLINE void update(index_t j, index_t k) {
+    Entry* C = factors + j * padded;
+    const Entry *L = multipliers + k * padded, *corner = corners + k * B;
+    UNROLL for (int h = 0; h < B; h += H) {
+      Entry u[B][H];
+      UNROLL for (int q = 0; q < B; ++q)
+        UNROLL for (int s = 0; s < H; ++s) {
+          u[q][s] = gather(C, h + s, pivot_offset + (k + q) * W);
+          UNROLL for (int r = 0; r < q; ++r) Solver<T>::subtract_product(u[q][s], corner[q * B + r], u[r][s]);
+        }
+      for (index_t i = 0; i < n; ++i)
+        UNROLL for (int s = 0; s < H; ++s) {
+          Entry c = C[i * B + h + s];
+          UNROLL for (int q = 0; q < B; ++q) Solver<T>::subtract_product(c, L[i * B + q], u[q][s]);
+          C[i * B + h + s] = c;
+        }
+    }
+  }
+
+  /// Chooses the pivot of column k, that is column q of C: the uppermost of the largest.
+  INLINE void choose(index_t k, int q, const Entry* C) {
+    V first = V{} + done;
+    for (index_t i = 0; i < n; ++i) first = (abs1(C[i * B + q]) == best) & (place[i] < first) ? place[i] : first;
+    R* const places = reinterpret_cast<R*>(place);
+    int* const last = row_at + k * W;
+    for (int l = 0; l < W; ++l) {
+      const int at = first[l] < R(n) ? int(first[l]) : int(k);   // a column of NaN has none
+      const int row = row_at[at * W + l], other = last[l];
+      row_at[at * W + l] = other, last[l] = row;
+      places[other * W + l] = R(at), places[row * W + l] = done;
+      partner[k * W + l] = at, pivot_offset[k * W + l] = row * row_reals + l;
+    }
+  }
+  /// Column k, that is column q of C, when it is up to date.
+  template <int Q> INLINE void eliminate(index_t k, Entry* C, Entry* L) {
+    choose(k, Q, C);
+    Entry u[B];   // the pivot row
+    UNROLL for (int r = Q; r < B; ++r) u[r] = gather(C, r, pivot_offset + k * W);
+    const Bits zero = best == 0;
+    zero_at = zero & (zero_at == 0) ? V{} + R(k + 1) : zero_at;
+    V extreme{};
+    const Entry inverse = Solver<T>::template reciprocal<Diagonal::General>(chosen(zero, Entry{V{} + 1}, u[Q]), extreme);
+    check = extreme > 0 ? V{} + core::Limits<R>::nan : check;
+    best = V{};
+    for (index_t i = 0; i < n; ++i) {
+      const Bits below = place[i] < done;
+      Entry* row = C + i * B;
+      const Entry l = chosen(below, Solver<T>::product(row[Q], inverse), Entry{});
+      L[i * B + Q] = l;
+      row[Q] = chosen(below, l, row[Q]);
+      UNROLL for (int r = Q + 1; r < B; ++r) Solver<T>::subtract_product(row[r], l, u[r]);
+      if constexpr (Q + 1 < B) {
+        const V size = below ? abs1(row[Q + 1]) : V{};
+        best = size > best ? size : best;
+      }
+    }
+  }
+  NOINLINE void panel(index_t k) {
+    Entry *C = factors + k * padded, *L = multipliers + k * padded;
+    best = V{};
+    for (index_t i = 0; i < n; ++i) {
+      const V size = place[i] < done ? abs1(C[i * B]) : V{};
+      best = size > best ? size : best;
+    }
+    eliminate<0>(k, C, L);
+    if (k + 1 < n) eliminate<1>(k + 1, C, L);
+    if (k + 2 < n) eliminate<2>(k + 2, C, L);
+    if (k + 3 < n) eliminate<3>(k + 3, C, L);
+    for (index_t i = 0; i < n * B; ++i)
+      UNROLL for (int p = 0; p < parts; ++p) check += C[i].part[p] * 0;   // NaN if not finite
+    if (k + B < n)
+      UNROLL for (int q = 1; q < B; ++q)
+        UNROLL for (int r = 0; r < q; ++r) corners[k * B + q * B + r] = gather(L, r, pivot_offset + (k + q) * W);
+  }
+  static_assert(B == 4, "as panel has it");
+
+  void factor(int u) {
+    zero_at = check = V{};
+    for (index_t i = 0; i < n; ++i) {
+      place[i] = V{} + R(i);
+      for (int l = 0; l < W; ++l) row_at[i * W + l] = int(i);
+    }
+    for (index_t j = 0; j < n; j += B) {
+      load(u, j);
+      for (index_t k = 0; k < j; k += B) update(j, k);
+      panel(j);
+    }
+  }
+  /// Writes lane l of vector u to its item.
+  NOINLINE void store(int u, int l, int* pivots) {
+    const int m = u * W + l;
+    const index_t own = A.rows_of[m], column_step = A.columns ? A.stride[m] : parts, row_step = A.columns ? parts : A.stride[m];
+    int* offset = row_at + l;
+    for (index_t i = 0; i < own; ++i) pivots[i] = partner[i * W + l] + 1, offset[i * W] = offset[i * W] * row_reals + l;
+    for (index_t j = 0; j < own; ++j) {
+      const R* from = reinterpret_cast<const R*>(factors + j / B * B * padded + j % B);
+      R* to = A.data[m] + j * column_step;
+      for (index_t i = 0; i < own; ++i)
+        UNROLL for (int p = 0; p < parts; ++p) to[i * row_step + p] = from[offset[i * W] + p * W];
+    }
+  }
+};
+
+template <class T>
+int lu(const core::Items<T>& A, const core::Pivots<int>& pivots, const index_t* items, int size, int* info, index_t* left_out,
+       void* scratch) {
+  RowOrderLu<T> group;
+  int left = 0;
+  for (; size > 0; items += group.lanes, size -= group.lanes) {
+    group.take(A, items, size, scratch);
+    for (int u = 0; u < group.A.vectors; ++u) {
+      group.factor(u);
+      for (int l = 0; l < group.W && u * group.W + l < size; ++l) {
+        const index_t item = items[u * group.W + l];
+        if (group.check[l] != 0) {
+          left_out[left++] = item;
+          continue;
+        }
+        group.store(u, l, pivots.item(item));
+        info[item] = int(group.zero_at[l]);
+      }
+    }
+  }
+  return left;
+}
+
+template <class T>
+constexpr InterleavedLuTable<T> table = {Lanes<T>::lanes, RowOrderLu<T>::scratch_bytes, lu<T>};
+
+}  // namespace
+
+template <class T> const InterleavedLuTable<T>& interleaved_lu_table() { return table<T>; }
+
+#define INSTANTIATE(T) template const InterleavedLuTable<T>& interleaved_lu_table<T>();
+TRIFACTOR_FOR_EACH_SCALAR(INSTANTIATE)
+
+}  // namespace trifactor::host::TRIFACTOR_ISA
