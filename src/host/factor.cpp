@@ -176,7 +176,8 @@ bool all_square(const Items<T>& A, const int* info) {
 template <class T>
 bool HostEngine::lu_interleaved(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {
   const index_t n = min(A.rows, A.cols), small = min(tuning.interleaved, n), lanes = interleaved_lu<T>().lanes;
-  if (small == 0 || too_few_for_lanes(n, A.count, lanes, threads_) || (!A.ragged() && max(A.rows, A.cols) > small))
+  if (small == 0 || A.is_flipped || too_few_for_lanes(n, A.count, lanes, threads_) ||
+      (!A.ragged() && max(A.rows, A.cols) > small))
     return false;
   const LaneScratch scratch(arena_, interleaved_lu<T>().scratch(small), threads_);
   GroupedItems items(arena_, A, A.ragged());

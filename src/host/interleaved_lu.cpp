@@ -25,10 +25,9 @@ struct RowOrderLu : Lanes<T> {
   Entry* multipliers;    // L, and zeros where a row was a pivot before the column's
   Entry* corners;        // the unit triangles of the pivot rows of each block column, B x B
   V* place;              // of each row: where interchanges would have moved it
-  int* row_at;           // the row at each place
-  int* partner;          // the place that was exchanged with that of column k
+  int* row_at;           // the row at each place, lane by lane
+  int* partner;          // the place that was exchanged with that of column k, lane by lane
   int* pivot_offset;     // of the pivot row of column k, within a block column
-  V best;                // the largest modulus in the column that is next
   V zero_at, check;      // the first zero pivot, counted from 1; NaN where an item needs care
 
   static constexpr index_t padding(index_t n) { return core::ceil_div(n, B) * B; }
@@ -76,13 +75,32 @@ struct RowOrderLu : Lanes<T> {
 
   void load(int u, index_t j) {
     Entry* C = factors + j * padded;
-    for (index_t i = 0; i < padded; i += B) load_block(u, C + i * B, i, j);
+    const index_t common = A.common_rows[u];
+    for (index_t i = 0; i < n; i += B)
+      if (core::max(i, j) + B <= common) load_block(u, C + i * B, i, j);
+      else load_edge(u, C + i * B, i, j);
   }
-  NOINLINE void load_block(int u, Entry* C, index_t i, index_t j) {
+  NOINLINE void load_block(int u, Entry* C, index_t i, index_t j) const {
     Entry c[B][B];
-    A.template move<true, false>(u, c, i, j);
+    A.template move_whole<true, false, true>(u, c, i, j);
     UNROLL for (int r = 0; r < B; ++r)
       UNROLL for (int s = 0; s < B; ++s) C[r * B + s] = c[r][s];
+  }
+  /// A block that reaches beyond some items, where the identity lies.
+  NOINLINE void load_edge(int u, Entry* C, index_t i, index_t j) const {
+    for (int r = 0; r < B; ++r)
+      for (int s = 0; s < B; ++s)
+        UNROLL for (int p = 0; p < parts; ++p) C[r * B + s].part[p] = at_edge(u, i + r, j + s, p);
+  }
+  INLINE V at_edge(int u, index_t i, index_t j, int p) const {
+    V x = V{} + R(i == j && p == 0);
+    if (core::max(i, j) >= n) return x;
+    const bool common = core::max(i, j) < A.common_rows[u];
+    UNROLL for (int l = 0; l < W; ++l) {
+      const int m = u * W + l;
+      if (common || core::max(i, j) < A.rows_of[m]) x[l] = A.data[m][j * A.stride[m] + i * parts + p];
+    }
+    return x;
   }
 
   /// Block column j by block column k to its left.
@@ -106,22 +124,22 @@ struct RowOrderLu : Lanes<T> {
   }
 
   /// Chooses the pivot of column k, that is column q of C: the uppermost of the largest.
-  INLINE void choose(index_t k, int q, const Entry* C) {
+  INLINE void choose(index_t k, int q, const Entry* C, V best) {
     V first = V{} + done;
     for (index_t i = 0; i < n; ++i) first = (abs1(C[i * B + q]) == best) & (place[i] < first) ? place[i] : first;
     R* const places = reinterpret_cast<R*>(place);
-    int* const last = row_at + k * W;
     for (int l = 0; l < W; ++l) {
+      int* const rows = row_at + l * padded;
       const int at = first[l] < R(n) ? int(first[l]) : int(k);   // a column of NaN has none
-      const int row = row_at[at * W + l], other = last[l];
-      row_at[at * W + l] = other, last[l] = row;
+      const int row = rows[at], other = rows[k];
+      rows[at] = other, rows[k] = row;
       places[other * W + l] = R(at), places[row * W + l] = done;
-      partner[k * W + l] = at, pivot_offset[k * W + l] = row * row_reals + l;
+      partner[l * padded + k] = at, pivot_offset[k * W + l] = row * row_reals + l;
     }
   }
-  /// Column k, that is column q of C, when it is up to date.
-  template <int Q> INLINE void eliminate(index_t k, Entry* C, Entry* L) {
-    choose(k, Q, C);
+  /// Column k, that is column Q of C, when it is up to date. `best` is its largest modulus; returns that of the next.
+  template <int Q> INLINE V eliminate(index_t k, Entry* C, Entry* L, V best) {
+    choose(k, Q, C, best);
     Entry u[B];   // the pivot row
     UNROLL for (int r = Q; r < B; ++r) u[r] = gather(C, r, pivot_offset + k * W);
     const Bits zero = best == 0;
@@ -142,20 +160,23 @@ struct RowOrderLu : Lanes<T> {
         best = size > best ? size : best;
       }
     }
+    return best;
   }
   NOINLINE void panel(index_t k) {
     Entry *C = factors + k * padded, *L = multipliers + k * padded;
-    best = V{};
+    V best{}, not_finite[B] = {};
     for (index_t i = 0; i < n; ++i) {
       const V size = place[i] < done ? abs1(C[i * B]) : V{};
       best = size > best ? size : best;
     }
-    eliminate<0>(k, C, L);
-    if (k + 1 < n) eliminate<1>(k + 1, C, L);
-    if (k + 2 < n) eliminate<2>(k + 2, C, L);
-    if (k + 3 < n) eliminate<3>(k + 3, C, L);
-    for (index_t i = 0; i < n * B; ++i)
-      UNROLL for (int p = 0; p < parts; ++p) check += C[i].part[p] * 0;   // NaN if not finite
+    best = eliminate<0>(k, C, L, best);
+    if (k + 1 < n) best = eliminate<1>(k + 1, C, L, best);
+    if (k + 2 < n) best = eliminate<2>(k + 2, C, L, best);
+    if (k + 3 < n) eliminate<3>(k + 3, C, L, best);
+    for (index_t i = 0; i < n; ++i)
+      UNROLL for (int s = 0; s < B; ++s)
+        UNROLL for (int p = 0; p < parts; ++p) not_finite[s] += C[i * B + s].part[p] * 0;   // becomes NaN
+    UNROLL for (int s = 0; s < B; ++s) check += not_finite[s];
     if (k + B < n)
       UNROLL for (int q = 1; q < B; ++q)
         UNROLL for (int r = 0; r < q; ++r) corners[k * B + q * B + r] = gather(L, r, pivot_offset + (k + q) * W);
@@ -166,7 +187,7 @@ struct RowOrderLu : Lanes<T> {
     zero_at = check = V{};
     for (index_t i = 0; i < n; ++i) {
       place[i] = V{} + R(i);
-      for (int l = 0; l < W; ++l) row_at[i * W + l] = int(i);
+      for (int l = 0; l < W; ++l) row_at[l * padded + i] = int(i);
     }
     for (index_t j = 0; j < n; j += B) {
       load(u, j);
@@ -174,18 +195,33 @@ struct RowOrderLu : Lanes<T> {
       panel(j);
     }
   }
-  /// Writes lane l of vector u to its item.
-  NOINLINE void store(int u, int l, int* pivots) {
-    const int m = u * W + l;
-    const index_t own = A.rows_of[m], column_step = A.columns ? A.stride[m] : parts, row_step = A.columns ? parts : A.stride[m];
-    int* offset = row_at + l;
-    for (index_t i = 0; i < own; ++i) pivots[i] = partner[i * W + l] + 1, offset[i * W] = offset[i * W] * row_reals + l;
-    for (index_t j = 0; j < own; ++j) {
-      const R* from = reinterpret_cast<const R*>(factors + j / B * B * padded + j % B);
-      R* to = A.data[m] + j * column_step;
-      for (index_t i = 0; i < own; ++i)
-        UNROLL for (int p = 0; p < parts; ++p) to[i * row_step + p] = from[offset[i * W] + p * W];
+  /// Writes vector u to its items, but for lanes that need care.
+  NOINLINE void store(int u, const core::Pivots<int>& pivots, const index_t* items, int size) {
+    const int used = core::min(W, size - u * W);
+    for (int l = 0; l < used; ++l) {
+      if (check[l] != 0) continue;
+      int *rows = row_at + l * padded, *own_pivots = pivots.item(items[u * W + l]);
+      for (index_t i = 0; i < A.rows_of[u * W + l]; ++i)
+        own_pivots[i] = partner[l * padded + i] + 1, rows[i] = rows[i] * row_reals + l;
     }
+    for (index_t j = 0; j < n; ++j)
+      for (int l = 0; l < used; ++l) {
+        const int m = u * W + l;
+        const index_t own = A.rows_of[m];
+        if (check[l] != 0 || j >= own) continue;
+        const int* offset = row_at + l * padded;
+        const R* from = reinterpret_cast<const R*>(factors + j / B * B * padded + j % B);
+        R* to = A.data[m] + j * A.stride[m];
+        index_t i = 0;
+        for (; i + B <= own; i += B) store_rows<B>(to + i * parts, from, offset + i);
+        for (; i < own; ++i) store_rows<1>(to + i * parts, from, offset + i);
+      }
+  }
+  template <int M> INLINE static void store_rows(R* to, const R* from, const int* offset) {
+    R x[M * parts];
+    UNROLL for (int r = 0; r < M; ++r)
+      UNROLL for (int p = 0; p < parts; ++p) x[r * parts + p] = from[offset[r] + p * W];
+    UNROLL for (int e = 0; e < M * parts; ++e) to[e] = x[e];
   }
 };
 
@@ -198,14 +234,11 @@ int lu(const core::Items<T>& A, const core::Pivots<int>& pivots, const index_t* 
     group.take(A, items, size, scratch);
     for (int u = 0; u < group.A.vectors; ++u) {
       group.factor(u);
+      group.store(u, pivots, items, size);
       for (int l = 0; l < group.W && u * group.W + l < size; ++l) {
         const index_t item = items[u * group.W + l];
-        if (group.check[l] != 0) {
-          left_out[left++] = item;
-          continue;
-        }
-        group.store(u, l, pivots.item(item));
         info[item] = int(group.zero_at[l]);
+        if (group.check[l] != 0) left_out[left++] = item;
       }
     }
   }
