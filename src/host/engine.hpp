@@ -90,9 +90,6 @@ class HostEngine {
   void herk(Items<T> A, Items<T> C, const int* info) {
     herk(Items<const T>(A), C, info);
   }
-  /// lu_whole of small square items of a batch, in SIMD lanes; false if it is none.
-  template <class T>
-  bool lu_interleaved(Items<T> A, Pivots<int> pivots, int* info, const LuTuning&);
   template <class T>
   bool lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning&);
   template <class T>
@@ -175,6 +172,10 @@ class HostEngine {
   Moment moment() const { return {trace_->now(), nullptr}; }
 
  private:
+  /// lu_whole of small square items in SIMD lanes; false: they are none.
+  template <class T>
+  bool lu_interleaved(Items<T> A, Pivots<int> pivots, int* info, const LuTuning&);
+
   int threads_;
   Arena arena_;
   Trace* trace_ = nullptr;

@@ -98,6 +98,17 @@ int lu_item(const Tile<T>& A, int* pivots, index_t first) {
   return k;
 }
 
+/// Whether items whose info is 0 are square.
+template <class T>
+bool all_square(const Items<T>& A, const int* info) {
+  bool square = A.ragged() || A.rows == A.cols;
+  for (index_t b = 0; A.ragged() && b < A.count && square; ++b) {
+    const auto a = A.item(b);
+    square = info[b] != 0 || a.rows == a.cols;
+  }
+  return square;
+}
+
 }  // namespace
 
 template <class T>
@@ -160,17 +171,6 @@ void HostEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
     const int k = cholesky_item(A.item(b), A.is_flipped);
     if (k != 0) info[b] = int(first) + k;
   });
-}
-
-/// Whether items whose info is 0 are square.
-template <class T>
-bool all_square(const Items<T>& A, const int* info) {
-  bool square = A.ragged() || A.rows == A.cols;
-  for (index_t b = 0; A.ragged() && b < A.count && square; ++b) {
-    const auto a = A.item(b);
-    square = info[b] != 0 || a.rows == a.cols;
-  }
-  return square;
 }
 
 template <class T>

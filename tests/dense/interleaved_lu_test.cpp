@@ -5,7 +5,7 @@
 namespace trifactor::test {
 namespace {
 
-constexpr index_t crossover = 64;  // of tuning/host.txt
+constexpr index_t crossover = 96;  // the largest of tuning/*.txt
 const LuOptions by_item{.tuning = "interleaved=0"}, in_lanes{.tuning = "interleaved=1000"};
 
 template <class T>
@@ -38,7 +38,7 @@ void expect_alike(const LuItems<T>& a, const LuItems<T>& b) {
 
 TYPED_TEST(InterleavedLu, EveryOrderAndKind) {
   for (Kind kind : all_kinds)
-    for (index_t n = 1; n <= crossover + 2; n += n < 35 ? 1 : 5)
+    for (index_t n = 1; n <= crossover + 2; n += n < 34 ? 1 : 8)
       for (index_t count : {n % 2 ? 2 : 17, n > 32 ? 67 : 35}) {
         SCOPED_TRACE(::testing::Message() << name(kind) << " n=" << n << " count=" << count);
         const auto A = this->square(kind, count, n);
