@@ -40,7 +40,7 @@ struct CholeskyTuning {
 
 struct LuTuning {
   index_t whole = 0;          // up to this min(m, n) an item is one engine operation, if it has one for its shape
-  index_t interleaved = 0;    // host: up to this order, square items of a batch go side by side in SIMD lanes
+  index_t interleaved = 0;    // host: up to this order, square items of a batch go side by side in lanes
   index_t nb = 128;           // width of a panel
   index_t leaf = 16;          // a panel is cut into parts of at most this width
   index_t by_rows = std::numeric_limits<int>::max();  // CUDA: from this min(m, n) on, one matrix is updated in a copy by rows

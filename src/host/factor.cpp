@@ -176,9 +176,9 @@ void HostEngine::cholesky_tile(Items<T> A, int* info, index_t first) {
 template <class T>
 bool HostEngine::lu_interleaved(Items<T> A, Pivots<int> pivots, int* info, const LuTuning& tuning) {
   const index_t n = min(A.rows, A.cols), small = min(tuning.interleaved, n), lanes = interleaved_lu<T>().lanes;
-  if (small == 0 || A.is_flipped || too_few_for_lanes(n, A.count, lanes, threads_) ||
-      (!A.ragged() && max(A.rows, A.cols) > small))
-    return false;
+  // A vector takes the time of W / 4 to W / 2 items, whether its lanes are in use or not, on one thread.
+  const bool too_few = A.count == 1 || 4 * A.count < lanes * (n > tile_order ? threads_ : 1);
+  if (small == 0 || A.is_flipped || too_few || (!A.ragged() && max(A.rows, A.cols) > small)) return false;
   const LaneScratch scratch(arena_, interleaved_lu<T>().scratch(small), threads_);
   GroupedItems items(arena_, A, A.ragged());
   if (arena_.planning()) return true;
@@ -195,8 +195,7 @@ bool HostEngine::lu_interleaved(Items<T> A, Pivots<int> pivots, int* info, const
       [&](const index_t* group, int size, int thread) {
         index_t left_out[GroupedItems::most_neighbours];
         const int left = interleaved_lu<T>().lu(A, pivots, group, size, info, left_out, scratch.of(thread));
-        for (int i = 0; i < left; ++i)
-          info[left_out[i]] = lu_by_tile(A.item(left_out[i]), pivots.item(left_out[i]), 0);
+        for (int i = 0; i < left; ++i) info[left_out[i]] = lu_by_tile(A.item(left_out[i]), pivots.item(left_out[i]), 0);
       });
   return true;
 }

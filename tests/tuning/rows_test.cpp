@@ -243,7 +243,7 @@ TEST(TuningOverrides, AWrongOneNamesTheWordTheRuleAndTheFields) {
   expect_parts(message_of([&] { table.find<CholeskyTuning>(arm, "f64", 5, 1, "looking=up"); }),
                {"looking must be one of left, right, not \"up\""});
   expect_parts(message_of([&] { table.find<LuTuning>(arm, "f64", 5, 1, "looking=left"); }),
-               {"there is no field \"looking\"", "the fields of lu are whole, nb, leaf"});
+               {"there is no field \"looking\"", "the fields of lu are whole, interleaved, nb, leaf"});
 }
 
 TEST(TuningOverrides, EveryFieldTakesItsRangeAndNothingElse) {
