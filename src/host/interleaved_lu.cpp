@@ -7,9 +7,9 @@
 namespace trifactor::host::TRIFACTOR_ISA {
 namespace {
 
-/// LU of W items, left-looking, by block columns of B. Rows stay where they are: each lane has its own order of them, and
-/// items are written in that order at the end. Until then they are as they were, so that one which needs care can be left
-/// alone: one that is not finite leaves something that is not finite in its factors.
+/// LU of W items, left-looking, by block columns of B. Rows stay where they are: each lane has its own order of them,
+/// and items are written in that order at the end. Until then they are as they were, so that one which needs care can
+/// be left alone. One that is not finite has factors that are not finite, too.
 template <class T>
 struct RowOrderLu : Lanes<T> {
   using typename Lanes<T>::R;
