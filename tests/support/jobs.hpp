@@ -404,7 +404,7 @@ void for_every_job(Random& random, const std::function<void(const MakeJob&)>& f)
   f([&](Queue& q) { return lu_inverse_job<T>(q, random, "lu_inverse, larger", 160); });
   f([&](Queue& q) { return lu_det_job<T>(q, random, "lu_det", 70); });
   for (Kind kind : all_kinds) {
-    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu, batch", kind, LuCall::Factor, 9, 20, 1); });
+    f([&](Queue& q) { return lu_batch_job<T>(q, random, "lu, batch", kind, LuCall::Factor, 9, 16, 1); });
     f([&](Queue& q) {
       return lu_batch_job<T>(q, random, "lu, batch, blocked", kind, LuCall::Factor, 4, 40, 1,
                              {.tuning = "whole=0 nb=8 leaf=3"});
