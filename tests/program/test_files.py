@@ -94,7 +94,7 @@ class Inputs(FileTest):
             used.append(usage.ru_maxrss * 1024)
         taken = (used[1] - used[0]) / rows
         self.assertLess(taken, 1.1 * told)
-        self.assertGreater(taken, 0.5 * told)  # 0.75 with two threads, 0.57 with sixteen
+        self.assertGreater(taken, 0.5 * told)  # 0.57 with sixteen threads
 
 
 class Existing(FileTest):
