@@ -82,9 +82,9 @@ struct Fronts {
 struct FrontLimits {
   index_t rows = 0, entries = 0;
 
-  TF_HD static index_t line(index_t rows) { return ceil_div(rows, index_t(16)) * 16 + 4; }
+  TF_HD static index_t column_stride(index_t rows) { return ceil_div(rows, index_t(16)) * 16 + 4; }
   TF_HD static index_t entries_of(index_t rows, index_t columns) {
-    return line(rows) * (ceil_div(columns, index_t(8)) * 8) + 16;
+    return column_stride(rows) * (ceil_div(columns, index_t(8)) * 8) + 16;
   }
   bool hold(index_t front_rows, index_t columns) const {
     return front_rows <= rows && entries_of(front_rows, columns) <= entries;

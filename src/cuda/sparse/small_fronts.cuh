@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(SmallFront<T>::threads, SmallFront<T>::blocks)
   __shared__ __align__(16) T scratch[Front::warps][Front::Scratch::size];
   __shared__ int status;
   const int t = begin + int(blockIdx.x), line = f.line_start[t], m = f.line_start[t + 1] - line, w = f.columns[t];
-  const Front front{m, w, int(FrontLimits::line(m)), reinterpret_cast<T*>(raw)};
+  const Front front{m, w, int(FrontLimits::column_stride(m)), reinterpret_cast<T*>(raw)};
   const FrontShape shape(m, w);
   T* A = factor + f.factor_at[t];
   const auto stored = [&](int r, int k) -> T& { return A[k * shape.ld + (r < w ? r : r + shape.gap)]; };
