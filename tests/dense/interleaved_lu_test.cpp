@@ -13,10 +13,6 @@ class InterleavedLu : public DeviceTest {
  protected:
   Queue q = Queue::host(2);  // more threads would take few items one by one
 
-  void SetUp() override {
-    if (on_cuda()) GTEST_SKIP() << "of host queues";
-  }
-
   /// count items of order n; of the ragged kind any from 0 to n, and the first n.
   Items<T> square(Kind kind, index_t count, index_t n) {
     Items<T> A;
