@@ -180,9 +180,7 @@ void run_bench(BenchOptions o) {
 }
 
 trifactor::Mode BenchOptions::panels() const {
-  return mode == "native"   ? trifactor::Mode::Native
-         : mode == "hybrid" ? trifactor::Mode::Hybrid
-                            : trifactor::Mode::Auto;
+  return mode_named(mode);
 }
 
 Row start_row(const Bench& bench, const char* scalar, index_t n) {

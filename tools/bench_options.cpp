@@ -93,6 +93,8 @@ class BenchCommand {
             "--max-device-bytes", options_.max_device_bytes,
             "of the device's memory, such as 2e9: where the factor does not fit, it passes through [what is free]")
         ->check(CLI::Validator(not_a_byte_count, ""));
+    choose("--mode", options_.mode, "auto, native, or hybrid: the CPU factors a part beside the GPU",
+           {"auto", "native", "hybrid"});
     command_->add_option("--count", options_.sparse_count, "matrices of one pattern at once, beside as many one by one")
         ->check(CLI::Range(index_t(1), largest_size))
         ->capture_default_str();

@@ -187,7 +187,8 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
                          {.warmups = 1, .min_runs = least_runs, .max_seconds = o.seconds, .energy_seconds = energy})
         .front();
   };
-  const trifactor::SparseOptions options{.max_device_bytes = std::size_t(o.max_device_bytes), .tuning = o.tuning};
+  const trifactor::SparseOptions options{
+      .max_device_bytes = std::size_t(o.max_device_bytes), .mode = o.panels(), .tuning = o.tuning};
   if (o.sparse_count > 1) {
     timed_step("analysing", analyze);
     return bench_one_pattern<T>(bench, source.word(), converted<T>(real), plan, options, take);

@@ -58,6 +58,7 @@ bool is_part(const std::string& op) { return op == "update" || op == "tile"; }
 
 /// CHOLMOD, on the host, is the peer of the sparse solver where that was built; cuDSS where it is asked for.
 void complete_sparse(BenchOptions& o, const std::string& matrices) {
+  if (o.mode == "hybrid" && o.device != "cuda") throw InputError("--mode: 'hybrid' needs --device cuda");
   o.matrices = split(matrices.empty() ? default_matrices : matrices, ',');
   const bool asked = !o.against.empty() && o.against != "none";
   if (asked && peer_program(o.against).empty()) {

@@ -20,4 +20,11 @@ inline std::string device_or_default(const std::string& device) {
   return !device.empty() ? device : trifactor::why_no_cuda().empty() ? "cuda" : "host";
 }
 
+/// What --mode said: a name of trifactor's; all others are auto.
+inline trifactor::Mode mode_named(const std::string& name) {
+  return name == "native"   ? trifactor::Mode::Native
+         : name == "hybrid" ? trifactor::Mode::Hybrid
+                            : trifactor::Mode::Auto;
+}
+
 }  // namespace program

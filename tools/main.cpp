@@ -87,7 +87,7 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   command->add_option("--scalar", o.scalar, "of f32,f64,c32,c64")->capture_default_str();
   command->add_option("--uplo", o.uplo, "the triangle, of cholesky: lower or upper [lower]")
       ->check(CLI::IsMember({"lower", "upper"}));
-  command->add_option("--mode", o.mode, "where panels are factored")
+  command->add_option("--mode", o.mode, "where panels are factored, of sparse the last subtrees")
       ->check(CLI::IsMember({"auto", "native", "hybrid"}))
       ->capture_default_str();
   command->add_option("--device", o.device, "host or cuda [cuda where there is a GPU]")

@@ -175,9 +175,7 @@ std::vector<Operation> record(const TraceOptions& o, Queue& q) {
   Matrix<T> A(n, n), F(q, n, n);
   timed_step("generating", [&] { general ? fill_random(A.view(), o.seed) : fill_positive_definite(A.view(), o.seed); });
   Buffer<int> info(q, 1), pivots(q, general ? n : 0);
-  const auto mode = o.mode == "native"   ? trifactor::Mode::Native
-                    : o.mode == "hybrid" ? trifactor::Mode::Hybrid
-                                         : trifactor::Mode::Auto;
+  const auto mode = mode_named(o.mode);
   const auto uplo = o.uplo == "upper" ? trifactor::Uplo::Upper : trifactor::Uplo::Lower;
   const auto factor = [&] {
     const Step step("factoring");
@@ -207,7 +205,8 @@ std::vector<Operation> record_sparse(TraceOptions& o, Queue& q) {
   std::shared_ptr<const trifactor::SparsePlan> plan;
   timed_step("analysing", [&] { plan = trifactor::analyze(A.pattern(), {.ordering = ordering_named(o.ordering)}); });
   const std::string tuning = (q.is_cuda() ? "" : "levels=1 ") + o.tuning;
-  trifactor::SparseCholesky<T> L(q, plan, {.max_device_bytes = std::size_t(o.max_device_bytes), .tuning = tuning});
+  trifactor::SparseCholesky<T> L(
+      q, plan, {.max_device_bytes = std::size_t(o.max_device_bytes), .mode = mode_named(o.mode), .tuning = tuning});
   const Buffer<T> values(q, std::span<const T>(A.value));
   Buffer<T> x(q, A.n);
   const auto run = [&] {

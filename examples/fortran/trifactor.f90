@@ -155,11 +155,12 @@ module trifactor
     integer(c_size_t) :: host = 0
   end type
   type, bind(C) :: trifactor_sparse_options
-    integer(c_size_t) :: size = 40
+    integer(c_size_t) :: size = 48
     type(c_ptr) :: tuning = c_null_ptr
     real(c_double) :: pivot_threshold = 0
     integer(c_int) :: no_equilibration = 0
     integer(c_size_t) :: max_device_bytes = 0
+    integer(c_int) :: mode = 0
   end type
   type, bind(C) :: trifactor_contender
     type(c_funptr) :: run = c_null_funptr

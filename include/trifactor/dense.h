@@ -30,7 +30,8 @@ typedef int trifactor_uplo; /* the triangle that holds a symmetric or hermitian 
 enum { TRIFACTOR_LOWER = 0, TRIFACTOR_UPPER = 1 };
 typedef int trifactor_op; /* a solve with A, A^T or A^H */
 enum { TRIFACTOR_NONE = 0, TRIFACTOR_TRANSPOSE = 1, TRIFACTOR_CONJ_TRANSPOSE = 2 };
-typedef int trifactor_mode; /* where the panels of a blocked factorization run; HYBRID: on the CPU beside the GPU */
+typedef int trifactor_mode; /* where the panels of a blocked factorization run, of a sparse one the last subtrees;
+                             * HYBRID: on the CPU beside the GPU */
 enum { TRIFACTOR_MODE_AUTO = 0, TRIFACTOR_MODE_NATIVE = 1, TRIFACTOR_MODE_HYBRID = 2 };
 typedef int trifactor_device; /* where a dense_ handle works; AUTO: on the GPU if there is one and it gains */
 enum { TRIFACTOR_DEVICE_AUTO = 0, TRIFACTOR_DEVICE_HOST = 1, TRIFACTOR_DEVICE_CUDA = 2 };

@@ -124,7 +124,7 @@ typedef struct trifactor_refinement {
 typedef struct trifactor_sparse_memory {
   size_t size;
   size_t factor, updates, lists, vectors, scratch, values, total; /* bytes; LU has factor and vectors only */
-  size_t host; /* page-locked memory of the host, for a factor that does not fit on the device; no part of the total */
+  size_t host; /* of the host, for a factor that does not fit on the device and what is factored there; no part of the total */
 } trifactor_sparse_memory;
 typedef struct trifactor_sparse_options {
   size_t size;
@@ -136,6 +136,7 @@ typedef struct trifactor_sparse_options {
    * passes through the device in every factorization and solve. TRIFACTOR_INVALID_ARGUMENT, with the least that works,
    * when this is too little. */
   size_t max_device_bytes;
+  trifactor_mode mode; /* Cholesky; HYBRID, on a CUDA queue: threads of the CPU factor a part beside the GPU */
 } trifactor_sparse_options;
 typedef int trifactor_part; /* of a solve with P A P^T = L L^H: all of it, or one of P, L^-1, L^-H, P^T */
 enum {

@@ -198,6 +198,9 @@ struct SparseOptions {
   /// what is free. Where the factor does not fit, it lies in page-locked memory of the host, and passes through the device
   /// in every factorization and solve. Throws InvalidArgument, with the least that works, when this is too little.
   std::size_t max_device_bytes = 0;
+  /// On a CUDA queue. Auto and Native: the GPU factors all. Hybrid: threads of the CPU factor the last subtrees while the GPU
+  /// factors those before them, if that is expected to take less time; factor_async is not to be captured then.
+  Mode mode = Mode::Auto;
   /// Overrides fields of the tuning row, such as "leaf=8 team=1000".
   std::string tuning = {};
 };
@@ -210,7 +213,7 @@ struct SparseMemory {
   std::size_t vectors = 0;  // for one right-hand side; more of them take more
   std::size_t scratch = 0;  // of the queue, which all its calls share
   std::size_t values = 0;   // a copy of those that were factored
-  std::size_t host = 0;     // page-locked memory of the host, for a factor that does not fit; no part of the total
+  std::size_t host = 0;     // of the host, for a factor that does not fit and what is factored there; no part of the total
   std::size_t total() const { return factor + updates + lists + vectors + scratch + values; }
 };
 
@@ -327,6 +330,7 @@ struct SparseValueOptions {
   index_t expected_factorizations = 1;  // as in AnalyzeOptions
   double shift = 0;                     // A + shift I is factored
   std::size_t max_device_bytes = 0;     // as in SparseOptions
+  Mode mode = Mode::Auto;               // likewise; Hybrid with Device::Auto: on a GPU
 };
 
 /// What sparse_cholesky returns.

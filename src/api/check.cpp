@@ -36,13 +36,20 @@ void check_pointer(const char* call, const std::string& what, const void* p, std
 }
 
 void check_hybrid(const char* call, const Queue& q, index_t count) {
-  if (!q.is_cuda())
-    fail(call, "mode = Hybrid must run on a CUDA queue; on a host queue everything runs on the CPU already");
+  if (!q.is_cuda()) fail_hybrid_on_host(call);
   if (count != 1) fail(call, "A.count", count, "be 1 for mode = Hybrid");
+  check_hybrid_not_captured(call, *q.state());
+}
+void fail_hybrid_on_host(const char* call) {
+  fail(call, "mode = Hybrid must run on a CUDA queue; on a host queue everything runs on the CPU already");
+}
+void check_hybrid_not_captured(const char* call, const detail::QueueState& queue) {
 #if TRIFACTOR_HAS_CUDA
-  if (q.state()->cuda->capturing())
+  if (queue.cuda && queue.cuda->capturing())
     fail(call,
          "mode = Hybrid waits for the CPU, so its stream must not be under capture; Auto and Native may be captured");
+#else
+  (void)call, (void)queue;
 #endif
 }
 

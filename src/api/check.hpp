@@ -90,6 +90,8 @@ Items<inner_t<T>> items(const char* call, const char* name, RaggedBatch<T> A) {
 
 /// Mode::Hybrid takes one matrix on a CUDA queue that is not being captured.
 void check_hybrid(const char* call, const Queue& q, index_t count);
+[[noreturn]] void fail_hybrid_on_host(const char* call);
+void check_hybrid_not_captured(const char* call, const detail::QueueState&);
 
 template <class T>
 void check_square(const char* call, const char* name, const Items<T>& A) {

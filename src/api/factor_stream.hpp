@@ -20,7 +20,7 @@ class FactorStream {
         places_(std::move(places)),
         ring_(ring),
         updates_(updates),
-        lane_(e, count() + 1),
+        lane_(e, count() + 1, "copies"),
         host_(allocate(levels.factor_entries)),
         offloaded_(allocate(levels.cut.updates.offloaded_entries)),
         loaded_(levels.branches.size(), false) {}
@@ -29,7 +29,9 @@ class FactorStream {
   T* base(index_t b) const { return ring_ + places_.at[b] - branch(b).factor_begin; }
 
   /// Where fronts find the update matrices of their children that are not in the engine's memory any more.
-  const T* offloaded() const { return offloaded_; }
+  T* offloaded() const { return offloaded_; }
+  /// The whole factor in the host's memory; on_host() says when it is complete.
+  T* stored() const { return host_; }
 
   /// work(b) factors the part of branch b, for all of them; parts follow to the host's memory.
   template <class Work>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <api/check.hpp>
+#include <api/host_part.hpp>
 #include <api/sparse_numeric.hpp>
 #include <api/uploaded_lists.hpp>
 #include <sparse/numeric.hpp>
@@ -20,18 +21,23 @@ template <class T>
 class LevelPlan {
  protected:
   LevelPlan(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning,
-            const MemoryLimit& limit)
+            const LevelOptions& limit)
       : queue_(std::move(queue)),
         given_(plan),
         split_(sparse::split_fronts(plan, tuning.widest, queue_->host.threads())),
         plan_(split_ ? split_->plan : given_),
         tuning_(tuning) {
     data_.solve = find_tuning(core::SolveTuning{}, plan.n, 1);
-    const sparse::BranchRules rules{sparse::update_shape(tuning, small_fronts()), in_subtree()};
+    sparse::BranchRules rules{sparse::update_shape(tuning, small_fronts()), in_subtree()};
+    if (limit.hybrid) rules.host = choose_host_part(rules);
     constexpr index_t spare = (80 << 20) / sizeof(T);  // branches take time, too
     take(sparse::cut_in_memory(plan_, rules, tuning.spare_percent, spare), false);
     const std::size_t most = limit.bytes > 0 ? limit.bytes : free_bytes();
     if (memory_.total() + limit.values > most) stream_within(most, rules, limit);
+    if (given_part_.end > given_part_.begin) {
+      host_part_ = std::make_unique<HostPart<T>>(given_, given_part_, host_speed_, split_, plan_, levels_);
+      memory_.host += host_part_->bytes() + Host::bytes(*host_part_, value_count(), streams(), offloaded_entries());
+    }
   }
 
   /// Whether the factor passes through a ring of the queue's memory.
@@ -44,6 +50,10 @@ class LevelPlan {
   }
   template <class E>
   static constexpr bool one_launch = core::SolvesFrontsFor<std::remove_reference_t<E>, T>;
+
+  /// Values that are given, and entries of update matrices that the host holds.
+  index_t value_count() const { return index_t(given_.target.size()); }
+  index_t offloaded_entries() const { return levels_.cut.updates.offloaded_entries; }
 
   /// The lists of one branch among those of all.
   core::SolveLists lists_of_branch(index_t b) const {
@@ -80,10 +90,27 @@ class LevelPlan {
   std::size_t F11_at_ = 0, F21_at_ = 0, U_at_ = 0;  // lists of pointers, which follow when the memory is there
   core::SolveLists solve_lists_;
   sparse::Ring ring_;                  // empty: the factor is all there
+  std::unique_ptr<HostPart<T>> host_part_;  // null: the engine factors all
   index_t at_once_ = tuning_.at_once;  // right-hand sides
   sparse::LevelData<T> data_{levels_, cholesky_, {}, tuning_.at_once};
 
  private:
+  using Host = HostLane<T, host::HostEngine>;
+
+  /// Also finds what it is in the given plan.
+  sparse::Branch choose_host_part(const sparse::BranchRules& rules) {
+    host_speed_ = {queue_->host.threads(), tuning::find<core::SparseTuning>(host_machine(), core::scalar_name(T{}),
+                                                                            given_.item_columns(), 1, "")};
+    if (!split_) return given_part_ = sparse::choose_host_part(given_, rules.in_subtree, tuning_, host_speed_);
+    std::vector<char> in_subtree(rules.in_subtree.empty() ? 0 : given_.fronts());
+    for (std::size_t s = 0; s < rules.in_subtree.size(); ++s) in_subtree[split_->whole[s]] = rules.in_subtree[s];
+    given_part_ = sparse::choose_host_part(given_, in_subtree, tuning_, host_speed_);
+    const auto first_part = [&](index_t front) {
+      return std::lower_bound(split_->whole.begin(), split_->whole.end(), front) - split_->whole.begin();
+    };
+    return {first_part(given_part_.begin), first_part(given_part_.end)};
+  }
+
   template <class Tuning>
   Tuning find_tuning(Tuning, index_t n, index_t count) const {
     return tuning::find<Tuning>(queue_->machine(), core::scalar_name(T{}), n, count, "");
@@ -118,7 +145,7 @@ class LevelPlan {
   }
 
   /// Finds branches for a factor that passes through a ring of what the rest leaves of `most` bytes.
-  void stream_within(std::size_t most, const sparse::BranchRules& rules, const MemoryLimit& limit) {
+  void stream_within(std::size_t most, const sparse::BranchRules& rules, const LevelOptions& limit) {
     const std::size_t column = memory_.vectors;
     const auto rest = [&] { return memory_.total() - memory_.factor + limit.values; };
     const auto room = [&] {
@@ -230,8 +257,9 @@ class LevelPlan {
     data.factor = data.updates = data.Z = reinterpret_cast<T*>(std::uintptr_t(256));
     data.Z1 = data.Z2 = reinterpret_cast<T**>(std::uintptr_t(256));
     return plan(*queue_, [&](auto& e) {
-      for (const sparse::BranchLevels& branch : levels_.branches) {
-        sparse::factor(e, data, branch, data.factor, Real<T>(0));
+      for (index_t b = 0; b < index_t(levels_.branches.size()); ++b) {
+        const sparse::BranchLevels& branch = levels_.branches[b];
+        if (!levels_.cut.on_host(b)) sparse::factor(e, data, branch, data.factor, Real<T>(0));
         if constexpr (!one_launch<decltype(e)>) {
           sparse::forward(e, data, branch, 1);
           sparse::backward(e, data, branch, 1);
@@ -241,6 +269,8 @@ class LevelPlan {
   }
 
   bool streaming_ = false;
+  sparse::Branch given_part_{0, 0};  // of the given plan, for the host
+  sparse::HostSpeed host_speed_;
   std::vector<sparse::SolveLists::Start> branch_start_;
 };
 

@@ -5,6 +5,7 @@
 #include <host/instruction_set.hpp>
 #include <trifactor/measure.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <limits>
@@ -31,7 +32,7 @@ std::shared_ptr<QueueState> cuda_state(void*, bool, int) {
 
 std::shared_ptr<QueueState> host_state(int threads) {
   auto state = std::make_shared<QueueState>(threads);
-  state->architectures = {host::instruction_set_name(), api::host_architecture(), "host", "any"};
+  std::ranges::copy(api::host_machine().chain, state->architectures.begin());
   state->device_name = api::host_name();
   return state;
 }
@@ -105,6 +106,11 @@ void api::enqueue_copy(QueueState& state, const void* source, void* target, std:
   (void)state;
 #endif
   std::memcpy(target, source, bytes);
+}
+
+tuning::Machine api::host_machine() {
+  static const std::array<std::string_view, 4> chain{host::instruction_set_name(), host_architecture(), "host", "any"};
+  return {chain, host_name()};
 }
 
 void api::copy(QueueState& state, const void* source, void* target, std::size_t bytes) {

@@ -77,5 +77,7 @@ void enqueue_copy(detail::QueueState&, const void* source, void* target, std::si
 std::string_view host_architecture();
 /// And its model: "Neoverse-N1".
 const std::string& host_name();
+/// Both, for tuning rows.
+tuning::Machine host_machine();
 
 }  // namespace trifactor::api

@@ -53,13 +53,14 @@ SparseCholesky<T>::~SparseCholesky() = default;
 template <Scalar T>
 SparseMemory SparseCholesky<T>::memory(Queue& q, const SparsePlan& plan, const SparseOptions& options) try {
   const ItemsPlan items(plan.data(), 1);
-  return memory_of(*q.state(), items, *make_numeric<inner_t<T>>(q, items, options));
+  return memory_of(*q.state(), items, *make_numeric<inner_t<T>>("SparseCholesky", q, items, options));
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 index_t SparseCholesky<T>::try_factor(std::span<const T> values, real_t<T> shift) try {
   State& state = *state_;
-  state.start(checked("SparseCholesky::factor", state, values), shift, nullptr);
+  constexpr const char* call = "SparseCholesky::factor";
+  state.start(call, checked(call, state, values), shift, nullptr);
   state.settle();
   return state.info[0];
 } TRIFACTOR_CATCH_BAD_ALLOC
@@ -68,7 +69,7 @@ template <Scalar T>
 void SparseCholesky<T>::factor_async(std::span<const T> values, int* info, real_t<T> shift) try {
   constexpr const char* call = "SparseCholesky::factor_async";
   if (!info) fail(call, "info must not be null");
-  state_->start(checked(call, *state_, values), shift, info);
+  state_->start(call, checked(call, *state_, values), shift, info);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>

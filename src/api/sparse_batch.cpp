@@ -51,13 +51,14 @@ template <Scalar T>
 SparseMemory SparseCholeskyBatch<T>::memory(Queue& q, const SparsePlan& plan, index_t count,
                                             const SparseOptions& options) try {
   const ItemsPlan items(plan.data(), count);
-  return memory_of(*q.state(), items, *make_numeric<inner_t<T>>(q, items, options));
+  return memory_of(*q.state(), items, *make_numeric<inner_t<T>>("SparseCholeskyBatch", q, items, options));
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>
 index_t SparseCholeskyBatch<T>::factor(std::span<const T> values, real_t<T> shift) try {
   State& state = *state_;
-  state.start(checked_values("SparseCholeskyBatch::factor", state, values), shift, nullptr);
+  constexpr const char* call = "SparseCholeskyBatch::factor";
+  state.start(call, checked_values(call, state, values), shift, nullptr);
   state.settle();
   return index_t(state.info.size()) - std::count(state.info.begin(), state.info.end(), 0);
 } TRIFACTOR_CATCH_BAD_ALLOC
@@ -66,7 +67,7 @@ template <Scalar T>
 void SparseCholeskyBatch<T>::factor_async(std::span<const T> values, ArrayView<int> info, real_t<T> shift) try {
   constexpr const char* call = "SparseCholeskyBatch::factor_async";
   if (state_->count() > 0) check_array(call, "info", info, state_->count(), "count");
-  state_->start(checked_values(call, *state_, values), shift, info.data);
+  state_->start(call, checked_values(call, *state_, values), shift, info.data);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>

@@ -18,12 +18,13 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
   using Base = LevelPlan<T>;
   using Base::queue_, Base::given_, Base::split_, Base::plan_, Base::levels_, Base::data_, Base::lists_;
   using Base::solve_lists_, Base::memory_, Base::ring_, Base::at_once_, Base::streams, Base::by_level, Base::vector_entries, Base::lists_of_branch;
+  using Base::host_part_;
   template <class E>
   static constexpr bool one_launch = Base::template one_launch<E>;
 
  public:
   ByLevel(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning,
-          const MemoryLimit& limit)
+          const LevelOptions& limit)
       : Base(std::move(queue), plan, tuning, limit) {}
 
   SparseMemory memory() const override { return memory_; }
@@ -43,6 +44,17 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
         data_.offloaded = stream->offloaded();
         stream_ = std::move(stream);
       });
+    if (host_part_) {
+      host_part_->allocate();
+      on_engine(*queue_, [&](auto& e) {
+        T* const stored = streams() ? stream_of(e).stored() : nullptr;
+        T* const offloaded = streams() ? stream_of(e).offloaded() : nullptr;
+        auto lane = std::make_shared<Host<decltype(e)>>(e, *host_part_, Base::value_count(), stored, offloaded,
+                                                        Base::offloaded_entries());
+        data_.offloaded = lane->offloaded();
+        host_lane_ = std::move(lane);
+      });
+    }
     lists_.set(Base::F11_at_, factor_blocks(false));
     lists_.set(Base::F21_at_, factor_blocks(true));
     lists_.set(Base::U_at_, blocks(updates_.data(), levels_.update_at, false));
@@ -61,25 +73,41 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
       if (streams()) {
         auto& stream = stream_of(e);
         stream.factor([&](index_t b) {
-          sparse::factor(e, at_branch(stream.base(b)), levels_.branches[b], values, shift);
+          if (b == 0 && host_part_) host_lane(e).start(values, shift, nullptr, info_.data());
+          if (levels_.cut.on_host(b))
+            load_from_host(e, b);
+          else
+            sparse::factor(e, at_branch(stream.base(b)), levels_.branches[b], values, shift);
           if constexpr (one_launch<decltype(e)>)
             e.invert_fronts(this->lists_of_branch(b), stream.base(b), inexact_.data());
         });
         e.first_failure(data_.fronts, static_cast<const int*>(info_.data()), failed_.data(), info);
       } else {
+        const index_t branches = index_t(levels_.branches.size());
+        if (host_part_) {
+          host_lane(e).start(values, shift, factor_.data(), info_.data());
+          const auto beside = [&](std::uint64_t, const T* from, Real<T> by) {
+            for (index_t b = 0; b < host_part_->first_branch(); ++b)
+              sparse::factor(e, data_, levels_.branches[b], from, by);
+          };
+          e.run_as_graph(beside, number_, values, shift);
+          host_lane(e).join();
+        }
         const auto run = [&](std::uint64_t, const T* from, Real<T> by, int* out) {
-          for (const sparse::BranchLevels& branch : levels_.branches) sparse::factor(e, data_, branch, from, by);
+          for (index_t b = host_part_ ? host_part_->last_branch() + 1 : 0; b < branches; ++b)
+            sparse::factor(e, data_, levels_.branches[b], from, by);
           if constexpr (one_launch<decltype(e)>) e.invert_fronts(this->solve_lists_, factor_.data(), inexact_.data());
           e.first_failure(data_.fronts, static_cast<const int*>(info_.data()), failed_.data(), out);
         };
         e.run_as_graph(run, number_, values, shift, info);
       }
     });
-    core::set_path(streams() ? "streamed" : "levels");
+    core::set_path(streams() ? "streamed" : "levels", host_part_ ? " hybrid" : "");
   }
   void failed(int* items) override {
     if (streams()) factor_on_host();  // copies are complete, too
     copy(*queue_, failed_.data(), items, std::size_t(failed_.size()) * sizeof(int));
+    if (host_part_) on_engine(*queue_, [&](auto& e) { host_lane(e).check(); });
   }
 
   void solve(core::Items<T> B, SparsePart part) override {
@@ -154,6 +182,20 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
   template <class E>
   auto& stream_of(E&) {
     return *static_cast<Stream<E>*>(stream_.get());
+  }
+  template <class E>
+  using Host = HostLane<T, std::remove_reference_t<E>>;
+  template <class E>
+  auto& host_lane(E&) {
+    return *static_cast<Host<E>*>(host_lane_.get());
+  }
+  /// A branch that the host has factored, to the ring.
+  template <class E>
+  void load_from_host(E& e, index_t b) {
+    host_lane(e).join();
+    const index_t begin = levels_.branches[b].factor_begin, entries = levels_.branches[b].factor_end - begin;
+    enqueue_copy(*queue_, stream_of(e).stored() + begin, stream_of(e).base(b) + begin,
+                 std::size_t(entries) * sizeof(T));
   }
   const T* factor_on_host() {
     return on_engine(*queue_, [&](auto& e) { return stream_of(e).on_host(); });
@@ -277,7 +319,8 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
   }
 
   const std::uint64_t number_ = next_number();
-  std::shared_ptr<void> stream_;  // Stream of the queue's engine
+  std::shared_ptr<void> stream_;     // Stream of the queue's engine
+  std::shared_ptr<void> host_lane_;  // Host of the queue's engine; its end waits for the host
   Buffer<T> factor_, updates_, Z_;
   Buffer<T*> Z1_, Z2_;
   Buffer<int> info_, inexact_, failed_;  // failed_: of each item, as failed() tells
@@ -289,13 +332,13 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
 
 template <class T>
 std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueState> queue, const Plan& plan,
-                                                  const core::SparseTuning& tuning, MemoryLimit limit) {
+                                                  const core::SparseTuning& tuning, const LevelOptions& limit) {
   return std::make_unique<ByLevel<T>>(std::move(queue), plan, tuning, limit);
 }
 
 #define TRIFACTOR_INSTANTIATE(T)                                                                                  \
   template std::unique_ptr<SparseNumeric<T>> sparse_by_level<T>(std::shared_ptr<detail::QueueState>, const Plan&, \
-                                                                const core::SparseTuning&, MemoryLimit);
+                                                                const core::SparseTuning&, const LevelOptions&);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 #undef TRIFACTOR_INSTANTIATE
 

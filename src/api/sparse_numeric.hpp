@@ -47,13 +47,14 @@ template <class T>
 std::unique_ptr<SparseNumeric<T>> sparse_by_branches(std::shared_ptr<detail::QueueState>, const sparse::Plan&,
                                                      const core::SparseTuning&);
 /// Level by level, with the operations of the queue's engine, in at most so many bytes of its memory, 0: what is free. Of
-/// those, `values` are the caller's.
-struct MemoryLimit {
+/// those, `values` are the caller's. Hybrid: threads of the host take a part.
+struct LevelOptions {
   std::size_t bytes, values;
+  bool hybrid = false;
 };
 template <class T>
 std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueState>, const sparse::Plan&,
-                                                  const core::SparseTuning&, MemoryLimit);
+                                                  const core::SparseTuning&, const LevelOptions&);
 
 /// Iterative refinement: step() solves with the residual, adds that to x and returns the error of the new x; keep()
 /// keeps x as the best so far.

@@ -28,11 +28,15 @@ class ItemsPlan {
 };
 
 template <class T>
-std::unique_ptr<SparseNumeric<T>> make_numeric(const Queue& q, const sparse::Plan& plan, const SparseOptions& options) {
+std::unique_ptr<SparseNumeric<T>> make_numeric(const char* name, const Queue& q, const sparse::Plan& plan,
+                                               const SparseOptions& options) {
   const auto tuning = tuning::find<core::SparseTuning>(q.state()->machine(), core::scalar_name(T{}),
                                                        plan.item_columns(), 1, options.tuning);
-  return q.is_cuda() || tuning.levels != 0
-             ? sparse_by_level<T>(q.state(), plan, tuning, {options.max_device_bytes, plan.target.size() * sizeof(T)})
+  const bool by_level = q.is_cuda() || tuning.levels != 0, hybrid = options.mode == Mode::Hybrid;
+  if (hybrid && !by_level) fail_hybrid_on_host(name);
+  return by_level
+             ? sparse_by_level<T>(q.state(), plan, tuning,
+                                  {options.max_device_bytes, plan.target.size() * sizeof(T), hybrid})
              : sparse_by_branches<T>(q.state(), plan, tuning);
 }
 
@@ -54,14 +58,16 @@ struct SparseState {
         shared(std::move(given)),
         items_plan(checked(name, shared), count),
         plan(items_plan),
-        numeric(make_numeric<T>(q, plan, options)) {
+        numeric(make_numeric<T>(name, q, plan, options)),
+        hybrid(options.mode == Mode::Hybrid) {
     numeric->allocate();
     values = Buffer<T>(queue, index_t(plan.target.size()));
     info.assign(std::size_t(count), -1);
   }
 
   /// Enqueues a factorization.
-  void start(const T* from, core::Real<T> new_shift, int* out) {
+  void start(const char* call, const T* from, core::Real<T> new_shift, int* out) {
+    if (hybrid) check_hybrid_not_captured(call, *queue);
     progress = Progress::Nothing, shift = new_shift;
     std::fill(info.begin(), info.end(), -1);
     enqueue_copy(*queue, from, values.data(), plan.target.size() * sizeof(T));
@@ -96,6 +102,7 @@ struct SparseState {
   const ItemsPlan items_plan;
   const sparse::Plan& plan;
   const std::unique_ptr<SparseNumeric<T>> numeric;
+  const bool hybrid;
   Buffer<T> values;       // of the last factorization
   std::vector<int> info;  // of each item; -1: not known
   core::Real<T> shift = 0;

@@ -13,7 +13,8 @@ template <class T>
 Device device_for(const SparsePlan& plan, const SparseValueOptions& o) {
   if (o.expected_factorizations < 1)
     fail("sparse_cholesky", "expected_factorizations", o.expected_factorizations, "be at least 1");
-  return choose_device<inner_t<T>>(o.device, plan.n(), [&](const core::ValueTuning& tuning) {
+  const Device asked = o.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device;
+  return choose_device<inner_t<T>>(asked, plan.n(), [&](const core::ValueTuning& tuning) {
     return plan.flops() * double(o.expected_factorizations) >= 1e6 * double(tuning.gpu_mflops);
   });
 }
@@ -29,7 +30,7 @@ template <Scalar T>
 struct SparseCholeskyFactor<T>::State {
   State(std::shared_ptr<const SparsePlan> plan, const SparseValueOptions& o)
       : lease(device_for<T>(checked_for_value(plan), o)),
-        factorization(*lease, std::move(plan), {.max_device_bytes = on_device() ? o.max_device_bytes : 0}),
+        factorization(*lease, std::move(plan), {.max_device_bytes = on_device() ? o.max_device_bytes : 0, .mode = o.mode}),
         values(*lease, on_device() ? factorization.plan().entries() : 0) {}
   bool on_device() { return (*lease).is_cuda(); }
 

@@ -27,7 +27,7 @@ inline trifactor_sparse_memory memory_report(const SparseMemory& m) {
 
 inline SparseOptions sparse_options(const char* call, const trifactor_sparse_options* given) {
   const auto o = options_of(call, given);
-  return {.max_device_bytes = o.max_device_bytes, .tuning = string_of(o.tuning)};
+  return {.max_device_bytes = o.max_device_bytes, .mode = mode_of(call, o.mode), .tuning = string_of(o.tuning)};
 }
 
 struct CompressedColumnsOf {

@@ -4,6 +4,8 @@
 #include <core/engine.hpp>
 #include <core/fronts.hpp>
 
+#include <functional>
+
 namespace trifactor::core {
 
 /// What a sparse factorization by level needs besides. Z is (f.lines, columns) without padding, a row for each line;
@@ -69,11 +71,13 @@ concept SolvesFrontsFor = requires(E e, const Fronts& f, const SolveLists& lists
 /// An engine with lanes for copies between its memory and page-locked memory of the host, beside its operations. Work and
 /// copies pass numbered moments, which the other may wait for; a moment that is passed again counts from then on.
 template <class E>
-concept CopiesBesideWork = requires(E e, typename E::CopyLane lane, index_t k, const char* name, const void* from, void* to) {
+concept CopiesBesideWork = requires(E e, typename E::CopyLane lane, index_t k, const char* name, const void* from, void* to,
+                                    std::function<void()> f) {
   typename E::CopyLane;
-  requires std::constructible_from<typename E::CopyLane, E&, index_t>;  // so many moments
+  requires std::constructible_from<typename E::CopyLane, E&, index_t, const char*>;  // so many moments; its name in a trace
   { lane.allocate(std::size_t()) } -> std::same_as<void*>;              // page-locked, read by operations, too; the lane's
   lane.copy(name, from, to, std::size_t());
+  lane.call(name, f);  // on a thread of the host, when the copies before it are complete; f throws nothing
   lane.work_is_at(k), lane.copies_are_at(k);
   lane.work_waits_for_copies(k), lane.copies_wait_for_work(k);
   { lane.captured() } -> std::same_as<bool>;  // whether work is captured now, to run later

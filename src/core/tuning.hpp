@@ -83,6 +83,11 @@ struct SparseTuning {
   index_t few = 256;          // unless they are so few that the device is not filled: then all of a level are one batch
   index_t widest = 4096;      // by level: a front with more columns is a chain of fronts, which takes less memory
   index_t spare_percent = 15; // by level: of factor and update matrices, which larger branches may take more than they must
+  // Hybrid: percent of the operations that the CPU takes at most; 0: as many as it completes while the GPU does the rest. The
+  // GPU's time is so much for each level, for each column of its widest front, and for the entries of factor and update
+  // matrices, besides operations.
+  index_t host_percent = 0;
+  index_t level_ns = 16000, column_ns = 600, entry_ps = 10, gpu_flops_per_ns = 45000;
   index_t at_once = 32;       // right-hand sides that are solved together: enough for BLAS, and scratch memory stays small
   index_t leaf = 32;          // host: columns that the own routines factor
   index_t strip = 128;        // host: rows that they take at once, so that these stay in cache

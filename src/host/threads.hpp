@@ -8,6 +8,8 @@
 #include <cblas.h>
 #include <omp.h>
 
+#include <mutex>
+
 namespace trifactor::host {
 
 /// The team of every tile routine here: threads share items, not tiles.
@@ -17,26 +19,43 @@ inline constexpr tile::SerialTeam alone;
 /// would share the cores with them: operations of one matrix use either the ones or the others.
 inline bool blas_has_own_threads() { return openblas_get_parallel() == OPENBLAS_THREAD; }
 
+/// The number of BLAS's own threads belongs to the process: of several threads that set it side by side, the last one to
+/// end restores it.
+struct BlasThreads {
+  std::mutex mutex;
+  int users = 0, before = 0;
+};
+inline BlasThreads blas_threads;
+inline thread_local int thread_scopes = 0;  // one inside the other
+
 /// For the length of one operation, OpenMP and BLAS use the engine's number of threads. BLAS built on OpenMP runs
 /// serially inside a parallel loop by itself; one with threads of its own is set to one while items run in parallel.
 class ThreadScope {
  public:
   ThreadScope(int threads, bool many_items)
-      : omp_before_(omp_get_max_threads()), own_threads_(blas_has_own_threads()),
-        blas_before_(own_threads_ ? openblas_get_num_threads() : 0), threads_(threads) {
+      : omp_before_(omp_get_max_threads()), own_threads_(blas_has_own_threads()), threads_(threads) {
     if (threads_ != omp_before_) omp_set_num_threads(threads_);
-    if (own_threads_) openblas_set_num_threads(many_items ? 1 : threads_);
+    if (!own_threads_) return;
+    const std::lock_guard lock(blas_threads.mutex);
+    blas_before_ = openblas_get_num_threads();
+    if (thread_scopes++ == 0 && blas_threads.users++ == 0) blas_threads.before = blas_before_;
+    openblas_set_num_threads(many_items ? 1 : threads_);
   }
   ThreadScope(const ThreadScope&) = delete;
   ~ThreadScope() {
     if (threads_ != omp_before_) omp_set_num_threads(omp_before_);
-    if (own_threads_) openblas_set_num_threads(blas_before_);
+    if (!own_threads_) return;
+    const std::lock_guard lock(blas_threads.mutex);
+    if (--thread_scopes > 0)
+      openblas_set_num_threads(blas_before_);
+    else if (--blas_threads.users == 0)
+      openblas_set_num_threads(blas_threads.before);
   }
 
  private:
   int omp_before_;
   bool own_threads_;
-  int blas_before_, threads_;
+  int blas_before_ = 0, threads_;
 };
 
 /// Threads for so much work, in flops or entries moved, about a nanosecond each: all of them, or one where waking the

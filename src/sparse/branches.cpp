@@ -13,16 +13,23 @@ namespace {
 
 constexpr index_t unlimited = std::numeric_limits<index_t>::max();
 
-index_t order_of_update(const Plan& plan, index_t s) { return plan.row_count(s) - plan.col_count(s); }
+index_t entries_of_update(const Plan& plan, const core::UpdateShape& shape, index_t s) {
+  return shape.entries(plan.row_count(s) - plan.col_count(s));
+}
+bool contains(const Branch& branch, index_t s) { return branch.begin <= s && s < branch.end; }
+/// In the device's memory.
+index_t entries_of_update(const Plan& plan, const BranchRules& rules, index_t s) {
+  return contains(rules.host, s) ? 0 : entries_of_update(plan, rules.update, s);
+}
 
 /// For each subtree: the update matrices of two levels next to each other that are largest together.
-std::vector<index_t> level_peaks(const Plan& plan, const core::UpdateShape& shape) {
+std::vector<index_t> level_peaks(const Plan& plan, const BranchRules& rules) {
   const index_t fronts = plan.fronts();
   std::vector<index_t> peak(fronts, 0);
   std::vector<std::vector<index_t>> entries(fronts);  // of each subtree, by level, the root's last
   for (index_t s = 0; s < fronts; ++s) {
     std::vector<index_t>& own = entries[s];
-    own.push_back(shape.entries(order_of_update(plan, s)));
+    own.push_back(entries_of_update(plan, rules, s));
     for (std::size_t k = own.size(); k-- > 0;) peak[s] = std::max(peak[s], own[k] + (k > 0 ? own[k - 1] : 0));
     const index_t p = plan.parent[s];
     if (p < 0) continue;
@@ -72,26 +79,26 @@ index_t largest_of(index_t count, F number) {
 index_t largest_front(const Plan& plan) {
   return largest_of(plan.fronts(), [&](index_t s) { return plan.factor_start[s + 1] - plan.factor_start[s]; });
 }
-index_t largest_update(const Plan& plan, const core::UpdateShape& shape) {
-  return shape.entries(largest_of(plan.fronts(), [&](index_t s) { return order_of_update(plan, s); }));
+index_t largest_update(const Plan& plan, const BranchRules& rules) {
+  return largest_of(plan.fronts(), [&](index_t s) { return entries_of_update(plan, rules, s); });
 }
 
 /// Entries of the update matrix of each front, and of those of its children together.
 struct UpdateSizes {
   std::vector<index_t> own, of_children;
 };
-UpdateSizes update_sizes(const Plan& plan, const core::UpdateShape& shape) {
+UpdateSizes update_sizes(const Plan& plan, const BranchRules& rules) {
   UpdateSizes sizes{std::vector<index_t>(plan.fronts()), std::vector<index_t>(plan.fronts(), 0)};
   for (index_t s = 0; s < plan.fronts(); ++s) {
-    sizes.own[s] = shape.entries(order_of_update(plan, s));
+    sizes.own[s] = entries_of_update(plan, rules, s);
     if (const index_t p = plan.parent[s]; p >= 0) sizes.of_children[p] += sizes.own[s];
   }
   return sizes;
 }
 
 /// Alive at once when fronts are taken one by one.
-index_t least_updates(const Plan& plan, const core::UpdateShape& shape) {
-  const UpdateSizes sizes = update_sizes(plan, shape);
+index_t least_updates(const Plan& plan, const BranchRules& rules) {
+  const UpdateSizes sizes = update_sizes(plan, rules);
   index_t alive = 0, most = 0;
   for (index_t s = 0; s < plan.fronts(); ++s) {
     most = std::max(most, alive += sizes.own[s]);
@@ -101,8 +108,8 @@ index_t least_updates(const Plan& plan, const core::UpdateShape& shape) {
 }
 
 BranchCut cut(const Plan& plan, const BranchRules& rules, const BranchLimits& limits, index_t updates = unlimited) {
-  BranchCut result{cut_into_branches(plan, rules, limits), {}};
-  result.updates = place_updates(plan, rules.update, result.branches, updates);
+  BranchCut result{cut_into_branches(plan, rules, limits), {}, rules.host};
+  result.updates = place_updates(plan, rules, result.branches, updates);
   return result;
 }
 
@@ -171,16 +178,17 @@ void for_limits(index_t limit, index_t least, Try try_limit) {
 
 /// The places of update matrices that are on their way to the host are taken where more than `room` entries would be
 /// needed otherwise: whoever takes one has to wait.
-UpdatePlaces place_beside_copies(const Plan& plan, const core::UpdateShape& shape, const std::vector<Branch>& branches,
+UpdatePlaces place_beside_copies(const Plan& plan, const BranchRules& rules, const std::vector<Branch>& branches,
                                  index_t entries, index_t room) {
   constexpr index_t alignment = 32;  // entries
+  const auto aligned = [](index_t size) { return core::ceil_div(size, alignment) * alignment; };
   const index_t fronts = plan.fronts();
   UpdatePlaces places;
   places.at.assign(fronts, 0);
   std::vector<index_t> size(fronts), first_child(fronts, -1), next_child(fronts, -1);
   std::vector<char> odd(fronts, 0);  // depth
   for (index_t s = fronts - 1; s >= 0; --s) {
-    size[s] = core::ceil_div(shape.entries(order_of_update(plan, s)), alignment) * alignment;
+    size[s] = aligned(entries_of_update(plan, rules, s));
     if (const index_t p = plan.parent[s]; p >= 0) next_child[s] = std::exchange(first_child[p], s), odd[s] = !odd[p];
   }
   const std::vector<char> offloaded = choose_offloaded(plan, size, branches, entries);
@@ -189,6 +197,11 @@ UpdatePlaces place_beside_copies(const Plan& plan, const core::UpdateShape& shap
   // nearly a stack.
   Space ends[2], on_host;
   std::deque<index_t> copied;  // fronts whose update matrices are on their way, the oldest first
+  for (index_t s = rules.host.begin; s < rules.host.end; ++s)
+    if (const index_t of_root = aligned(entries_of_update(plan, rules.update, s));
+        of_root > 0 && plan.parent[s] >= rules.host.end)
+      places.from_host.push_back({s, on_host.take(of_root), of_root});  // at any time, so nobody else has the place
+  places.offloaded_entries = on_host.end();
   const auto give = [&](index_t s) {
     if (size[s] > 0) ends[int(odd[s])].give(places.at[s], size[s]);
   };
@@ -229,8 +242,8 @@ UpdatePlaces place_beside_copies(const Plan& plan, const core::UpdateShape& shap
 
 std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules, const BranchLimits& limits) {
   const index_t fronts = plan.fronts();
-  const std::vector<index_t> peak = level_peaks(plan, rules.update);
-  const UpdateSizes updates = update_sizes(plan, rules.update);
+  const std::vector<index_t> peak = level_peaks(plan, rules);
+  const UpdateSizes updates = update_sizes(plan, rules);
   std::vector<index_t> first(fronts);  // front of the subtree
   for (index_t s = 0; s < fronts; ++s) first[s] = s;
   for (index_t s = 0; s < fronts; ++s)
@@ -247,14 +260,19 @@ std::vector<Branch> cut_into_branches(const Plan& plan, const BranchRules& rules
     return (before() + peak[s] <= limits.updates && factor_entries(first[s], s + 1) <= limits.factor) ||
            (!rules.in_subtree.empty() && rules.in_subtree[s]);
   };
+  const auto separates = [](index_t edge, index_t a, index_t b) { return a < edge && edge <= b; };
+  const auto together = [&](index_t a, index_t b) {  // both the CPU's or neither
+    return !separates(rules.host.begin, a, b) && !separates(rules.host.end, a, b);
+  };
   for (index_t s = 0; s < fronts;) {
+    open = open && together(s - 1, s);
     if (first[s] < s || !fits(s)) {  // its children are in earlier branches
       branches.push_back({s, s + 1}), open = false;
       alive += updates.own[s] - updates.of_children[s], ++s;
       continue;
     }
     index_t root = s;  // of the largest subtree that begins with s and fits
-    for (index_t p = plan.parent[s]; p >= 0 && first[p] == s && fits(p); p = plan.parent[p]) root = p;
+    for (index_t p = plan.parent[s]; p >= 0 && first[p] == s && fits(p) && together(s, p); p = plan.parent[p]) root = p;
     if (open &&
         (in_branch + peak[root] > limits.updates || factor_entries(branches.back().begin, root + 1) > limits.factor))
       open = false;
@@ -277,17 +295,17 @@ std::vector<std::vector<index_t>> levels_of_branch(const Plan& plan, const Branc
   return fronts;
 }
 
-UpdatePlaces place_updates(const Plan& plan, const core::UpdateShape& shape, const std::vector<Branch>& branches,
+UpdatePlaces place_updates(const Plan& plan, const BranchRules& rules, const std::vector<Branch>& branches,
                            index_t entries) {
-  UpdatePlaces places = place_beside_copies(plan, shape, branches, entries, entries);
+  UpdatePlaces places = place_beside_copies(plan, rules, branches, entries, entries);
   if (places.offloaded.empty() || places.entries <= entries + entries / 8) return places;
-  UpdatePlaces denser = place_beside_copies(plan, shape, branches, entries, 0);
+  UpdatePlaces denser = place_beside_copies(plan, rules, branches, entries, 0);
   return denser.entries < places.entries ? denser : places;
 }
 
 BranchCut cut_in_memory(const Plan& plan, const BranchRules& rules, index_t percent, index_t spare) {
   BranchCut best = cut(plan, rules, {unlimited, unlimited});
-  const index_t least = least_updates(plan, rules.update);
+  const index_t least = least_updates(plan, rules);
   const index_t wanted = least + std::max(spare, (least + plan.factor_entries) * percent / 100);
   for_limits(wanted, least, [&](index_t limit) {
     if (best.updates.entries <= wanted) return true;
@@ -300,7 +318,7 @@ BranchCut cut_in_memory(const Plan& plan, const BranchRules& rules, index_t perc
 
 std::optional<BranchCut> cut_for_streaming(const Plan& plan, const BranchRules& rules, index_t entries, bool offloads) {
   const index_t front = largest_front(plan);
-  const index_t least = offloads ? largest_update(plan, rules.update) : least_updates(plan, rules.update);
+  const index_t least = offloads ? largest_update(plan, rules) : least_updates(plan, rules);
   std::optional<BranchCut> found;
   if (entries < least + front) return found;
   // Large branches are fast, but leave less room for the factor. Copies of update matrices cost more than that.

@@ -14,6 +14,7 @@ namespace trifactor::sparse {
 struct BranchRules {
   core::UpdateShape update;
   std::vector<char> in_subtree;  // of each front; empty: none
+  Branch host = {0, 0};          // whole subtrees that the CPU factors: branches of their own
 };
 
 /// For a branch of several fronts: entries of update matrices that are alive at once, with those of earlier branches
@@ -42,6 +43,7 @@ struct UpdatePlaces {
   std::vector<Offloaded> offloaded;  // ascending
   index_t offloaded_entries = 0;     // of their array
   std::vector<index_t> waits_for;    // of each branch: the last one whose copies it needs; -1: none. Empty: all -1
+  std::vector<Offloaded> from_host;  // likewise in that array, written by the CPU; they and all below them have no other place
 
   index_t copied_entries() const {
     index_t sum = 0;
@@ -51,11 +53,16 @@ struct UpdatePlaces {
 };
 /// The update matrices that a parent takes last are offloaded, until all others take no more than `entries` at once, but for gaps
 /// between them.
-UpdatePlaces place_updates(const Plan&, const core::UpdateShape&, const std::vector<Branch>&, index_t entries);
+UpdatePlaces place_updates(const Plan&, const BranchRules&, const std::vector<Branch>&, index_t entries);
 
 struct BranchCut {
   std::vector<Branch> branches;
   UpdatePlaces updates;
+  Branch host = {0, 0};  // as in BranchRules
+
+  bool on_host(index_t branch) const {
+    return host.begin <= branches[branch].begin && branches[branch].begin < host.end;
+  }
 };
 /// The largest branches with which factor and update matrices take at most so many percent, or entries, more than they
 /// must.

@@ -217,8 +217,9 @@ Levels make_levels(const Plan& plan, const Plan& given, BranchCut cut, const cor
   levels.update = update_shape(tuning, small);
   const UpdatePlaces& updates = levels.cut.updates;
   for (index_t s = 0; s < plan.fronts(); ++s) levels.update_at[place[s]] = updates.at[s];
-  if (!updates.offloaded.empty()) levels.offloaded_at.assign(plan.fronts(), -1);
-  for (const Offloaded& update : updates.offloaded) levels.offloaded_at[place[update.front]] = update.at;
+  if (updates.offloaded_entries > 0) levels.offloaded_at.assign(plan.fronts(), -1);
+  for (const auto* some : {&updates.offloaded, &updates.from_host})
+    for (const Offloaded& update : *some) levels.offloaded_at[place[update.front]] = update.at;
   const Entries entries = entries_by_front(given);
   with_threads(lines < worth_waking ? 1 : threads, [&] {
     list_lines(plan, place, levels);

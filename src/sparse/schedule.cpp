@@ -55,19 +55,13 @@ struct Relatives {
 index_t update_order(const Plan& plan, index_t s) { return plan.row_count(s) - plan.col_count(s); }
 index_t update_size(const Plan& plan, index_t s) { return update_order(plan, s) * update_order(plan, s); }
 
-/// The time of a front in flops: its own, some for each entry that is moved, some for the calls.
-double cost(const Plan& plan, index_t s, const core::SparseTuning& tuning) {
-  const double m = double(plan.row_count(s)), w = double(plan.col_count(s));
-  return w * (m * m - w * m + w * w / 3) + double(tuning.entry_cost) * m * m + double(tuning.front_cost);
-}
-
 /// The time of a front that threads share: their part of it, and what lies on its critical path. For each tile column
 /// that is the factor of a diagonal tile, one tile below it and one update, which take edge^3 / 3, edge^3 and 2 edge^3.
 double shared_cost(const Plan& plan, index_t s, int threads, const core::SparseTuning& tuning) {
   const Tiles tiles(plan.row_count(s), plan.col_count(s), tuning);
   const double edge = double(std::min(tiles.edge, tiles.w));
   const double speed = 1 + (threads - 1) * double(tuning.shared_speed) / 100;
-  return cost(plan, s, tuning) / speed + double(tiles.across) * 10 / 3 * edge * edge * edge + double(tuning.task_cost);
+  return front_cost(plan, s, tuning) / speed + double(tiles.across) * 10 / 3 * edge * edge * edge + double(tuning.task_cost);
 }
 
 /// When the last of the threads is done, if each takes the costliest branch that is left.
@@ -92,7 +86,7 @@ struct Cut {
 std::vector<double> subtree_costs(const Plan& plan, const core::SparseTuning& tuning) {
   std::vector<double> total(plan.fronts());
   for (index_t s = 0; s < plan.fronts(); ++s) {
-    total[s] += cost(plan, s, tuning);
+    total[s] += front_cost(plan, s, tuning);
     if (plan.parent[s] != none) total[plan.parent[s]] += total[s];
   }
   return total;
@@ -123,7 +117,7 @@ std::vector<Cut> cuts(const Plan& plan, const Relatives& tree, const std::vector
     const index_t s = roots[costliest];
     if (total[s] < least_cost) break;  // such branches are worth no further cut
     roots.erase(roots.begin() + costliest);
-    top += std::min(cost(plan, s, tuning), shared_cost(plan, s, threads, tuning));
+    top += std::min(front_cost(plan, s, tuning), shared_cost(plan, s, threads, tuning));
     for (index_t c = tree.first_child[s]; c != none; c = tree.next_sibling[c]) roots.push_back(c);
   }
   std::stable_sort(all.begin(), all.end(), [](const Cut& a, const Cut& b) { return a.time < b.time; });
@@ -256,6 +250,11 @@ void find_runs(const Plan& plan, Schedule& schedule) {
 }
 
 }  // namespace
+
+double front_cost(const Plan& plan, index_t s, const core::SparseTuning& tuning) {
+  const double m = double(plan.row_count(s)), w = double(plan.col_count(s));
+  return w * (m * m - w * m + w * w / 3) + double(tuning.entry_cost) * m * m + double(tuning.front_cost);
+}
 
 std::size_t Schedule::bytes() const {
   const auto size = [](const auto&... vectors) { return ((vectors.size() * sizeof(vectors[0])) + ...); };

@@ -72,6 +72,9 @@ struct Schedule {
   std::size_t bytes() const;
 };
 
+/// The time of a front in flops: its own, some for each entry that is moved, some for the calls.
+double front_cost(const Plan&, index_t front, const core::SparseTuning&);
+
 /// The schedule for so many threads. With one, or where more would gain nothing, threads is 1, everything is `top`, and
 /// work_entries is the plan's stack_entries. Otherwise the fastest way counts that keeps within tuning.most_updates percent
 /// of the factor, or else the one that takes least.

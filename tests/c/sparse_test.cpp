@@ -303,6 +303,30 @@ TYPED_TEST(CSparse, CholeskyWorksInTheLeastDeviceMemory) {
   EXPECT_EQ(held.host, 7u);
 }
 
+TYPED_TEST(CSparse, CholeskyMayShareTheWorkWithTheCpu) {
+  using T = TypeParam;
+  constexpr index_t order = 300;
+  const Band<T, int32_t> A(order, spd_entry<T>, TRIFACTOR_STORED_LOWER);
+  const auto plan = plan_of(A);
+  trifactor_sparse_options options = {};
+  options.size = sizeof options, options.mode = 9;
+  trifactor_sparse_cholesky* none = nullptr;
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "mode = 9",
+                trifactor_sparse_cholesky_create(this->q.get(), plan.get(), scalar<T>, &options, &none));
+  options.mode = TRIFACTOR_MODE_HYBRID, options.tuning = "levels=1 host_percent=50";
+  const auto F = made<trifactor_sparse_cholesky>(
+      [&](auto f) { return trifactor_sparse_cholesky_create(this->q.get(), plan.get(), scalar<T>, &options, f); });
+  trifactor_sparse_memory held = {};
+  held.size = sizeof held;
+  EXPECT_OK(trifactor_sparse_cholesky_memory(F.get(), &held));
+  EXPECT_GT(held.host, 0u);
+  const Uploaded<T> values(this->q, A.values), x(this->q, right_side(A.full, order));
+  EXPECT_OK(trifactor_sparse_cholesky_factor(F.get(), values.data(), A.count(), 0));
+  EXPECT_OK(trifactor_sparse_cholesky_solve(F.get(), TRIFACTOR_PART_ALL,
+                                            trifactor_matrix(scalar<T>, x.data(), order, 1, order)));
+  expect_solution(x.download().data(), order);
+}
+
 TYPED_TEST(CSparse, CholeskyNamesTheColumnThatFails) {
   Band<TypeParam, int64_t> A(n, spd_entry<TypeParam>, TRIFACTOR_STORED_LOWER);
   const auto plan = plan_of(A);

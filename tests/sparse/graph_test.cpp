@@ -95,6 +95,28 @@ TYPED_TEST(SparseGraph, ManyMatricesOfOnePatternAreOneGraph) {
   }
 }
 
+TYPED_TEST(SparseGraph, HybridIsRefusedUnderCapture) {
+  using T = TypeParam;
+  const auto A = poisson3d<T>(this->random, 8);
+  const auto given = A.stored(Stored::Lower);
+  const auto plan = analyze(given.pattern());
+  Stream stream;
+  Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
+  SparseCholesky<T> hybrid(q, plan, {.mode = Mode::Hybrid, .tuning = "host_percent=20"}), native(q, plan);
+  const DeviceArray<T> values(q, given.values);
+  const DeviceArray<int> info(q, 1, garbage);
+  const std::span<const T> span(values.data(), given.values.size());
+  q.sync();
+  stream.begin();
+  EXPECT_THROW(hybrid.factor_async(span, info.data()), InvalidArgument);
+  native.factor_async(span, info.data());  // the capture is still good
+  expect_success(stream.end());
+  stream.instantiate();
+  stream.replay();
+  EXPECT_EQ(info.download()[0], 0);
+  hybrid.factor(span);
+}
+
 TYPED_TEST(SparseGraph, ObjectsOfOnePlanWorkOnTwoStreams) {
   using T = TypeParam;
   const auto pattern = poisson3d<T>(this->random, 12);
@@ -104,7 +126,8 @@ TYPED_TEST(SparseGraph, ObjectsOfOnePlanWorkOnTwoStreams) {
     Queue q = Queue::wrap_cuda_stream(stream.get(), 0);
   } sides[2];
   std::vector<SparseCholesky<T>> F;
-  for (Side& side : sides) F.emplace_back(side.q, plan);
+  F.emplace_back(sides[0].q, plan);
+  F.emplace_back(sides[1].q, plan, SparseOptions{.mode = Mode::Hybrid, .tuning = "host_percent=20"});
   for (int turn = 0; turn < 5; ++turn) {
     const SparseMatrix<T> A[2] = {pattern.with_new_values(this->random), pattern.with_new_values(this->random)};
     const auto B = random_matrix<T>(this->random, pattern.n, 2);

@@ -1,5 +1,6 @@
 // Fronts by level, as a GPU takes them: branches, chains of wide fronts, lists, the ring that a factor passes through,
 // and what solves take one after the other.
+#include <sparse/host_part.hpp>
 #include <sparse/levels.hpp>
 #include <sparse/plans.hpp>
 #include <sparse/ring.hpp>
@@ -30,7 +31,7 @@ sparse::Levels levels_of(const Plan& plan, const std::vector<sparse::Branch>& br
                          const core::SparseTuning& tuning = {}, core::FrontLimits small = {}, int threads = 1,
                          index_t update_entries = unlimited) {
   const core::UpdateShape shape = sparse::update_shape(tuning, small);
-  const sparse::BranchCut cut{branches, sparse::place_updates(plan, shape, branches, update_entries)};
+  const sparse::BranchCut cut{branches, sparse::place_updates(plan, {shape, {}}, branches, update_entries)};
   return sparse::make_levels(plan, plan, cut, tuning, small, threads);
 }
 
@@ -92,7 +93,7 @@ TEST(Branches, CutsTakeLittleMoreThanTheyMust) {
   const core::UpdateShape shape{32};
   const index_t whole = sparse::cut_in_memory(plan, {shape, {}}, 0, index_t(1) << 40).updates.entries;
   const sparse::BranchCut one_by_one = sparse::cut_one_by_one(plan, {shape, {}});
-  const index_t least = sparse::place_updates(plan, shape, one_by_one.branches, unlimited).entries;
+  const index_t least = sparse::place_updates(plan, {shape, {}}, one_by_one.branches, unlimited).entries;
   index_t largest = 0;  // update matrix
   for (index_t s = 0; s < plan.fronts(); ++s)
     largest = std::max(largest, shape.entries(plan.row_count(s) - plan.col_count(s)));
@@ -116,6 +117,84 @@ TEST(Branches, CutsTakeLittleMoreThanTheyMust) {
   EXPECT_EQ(index_t(one_by_one.branches.size()), plan.fronts());
   EXPECT_LT(one_by_one.updates.entries, largest + 32);
   EXPECT_LT(one_by_one.updates.entries, least);
+}
+
+TEST(HostPart, IsWholeSubtreesInBranchesOfTheirOwn) {
+  Random random;
+  index_t parts = 0;
+  for (const auto& A : plan_matrices(random)) {
+    const auto shared = analyze(A.stored(Stored::Lower).pattern());
+    const Plan& plan = shared->data();
+    std::vector<char> in_subtree(plan.fronts());
+    for (index_t s = 0; s < plan.fronts(); ++s) in_subtree[s] = plan.row_count(s) < 12;
+    for (index_t s = plan.fronts() - 1; s >= 0; --s)  // with all below them
+      if (plan.parent[s] >= 0) in_subtree[s] |= in_subtree[plan.parent[s]];
+    for (const index_t percent : {1, 10, 40, 100}) {
+      SCOPED_TRACE(::testing::Message() << A.name << " n=" << A.n << " " << percent << " percent");
+      core::SparseTuning tuning;
+      tuning.host_percent = percent;
+      const sparse::Branch part = sparse::choose_host_part(plan, in_subtree, tuning, {2, {}});
+      if (percent == 100) { EXPECT_TRUE(part.begin == 0 && part.end == plan.fronts()); }
+      parts += part.end > part.begin;
+      const auto inside = [&](index_t s) { return part.begin <= s && s < part.end; };
+      double flops = 0;
+      for (index_t s = 0; s < plan.fronts(); ++s) {
+        if (inside(s)) flops += shared->front(s).flops;
+        if (const index_t p = plan.parent[s]; p >= 0 && inside(s) != inside(p)) {
+          EXPECT_TRUE(inside(s)) << "a front below the part, " << s;
+          EXPECT_FALSE(in_subtree[p]) << "a small subtree is cut at front " << s;
+        }
+      }
+      EXPECT_LE(flops, 1.0001 * double(percent) / 100 * shared->front_flops());
+      const sparse::BranchRules rules{{16}, in_subtree, part};
+      for (const auto& cut : {sparse::cut_in_memory(plan, rules, 10, 0), sparse::cut_one_by_one(plan, rules)}) {
+        for (std::size_t b = 0; b < cut.branches.size(); ++b)
+          for (index_t s = cut.branches[b].begin; s < cut.branches[b].end; ++s)
+            EXPECT_EQ(inside(s), cut.on_host(index_t(b))) << "front " << s;
+        // What the CPU leaves has a place that nothing else ever takes.
+        for (const sparse::Offloaded& own : cut.updates.from_host) {
+          EXPECT_TRUE(inside(own.front) && !inside(plan.parent[own.front]));
+          EXPECT_LE(own.at + own.entries, cut.updates.offloaded_entries);
+          for (const auto* others : {&cut.updates.from_host, &cut.updates.offloaded})
+            for (const sparse::Offloaded& other : *others)
+              EXPECT_TRUE(other.front == own.front || other.at + other.entries <= own.at ||
+                          own.at + own.entries <= other.at);
+        }
+        for (const sparse::Offloaded& copied : cut.updates.offloaded) EXPECT_FALSE(inside(copied.front));
+      }
+      const Plan own = sparse::plan_of_part(plan, part);
+      ASSERT_EQ(own.fronts(), part.end - part.begin);
+      index_t values = 0;
+      for (std::size_t k = 0; k < plan.target.size(); ++k) {
+        if (plan.target[k] == Plan::nowhere) continue;
+        const index_t at = plan.target[k] < 0 ? ~plan.target[k] : plan.target[k];
+        const bool in_part = plan.factor_start[part.begin] <= at && at < plan.factor_start[part.end];
+        EXPECT_EQ(own.target[k] != Plan::nowhere, in_part);
+        values += in_part;
+      }
+      EXPECT_EQ(index_t(sparse::entries_by_front(own).source.size()), values);
+    }
+  }
+  EXPECT_GT(parts, 10);
+}
+
+// Fast threads get more than slow ones, and a slow device leaves them more.
+TEST(HostPart, GrowsWithTheSpeedOfTheHost) {
+  Random random;
+  const auto A = poisson3d<double>(random, 16);
+  const auto shared = analyze(A.stored(Stored::Lower).pattern());
+  const auto flops = [&](int threads, index_t flops_per_ns, index_t gpu_flops_per_ns) {
+    core::SparseTuning host, gpu;
+    host.flops_per_ns = flops_per_ns, gpu.gpu_flops_per_ns = gpu_flops_per_ns;
+    const sparse::Branch part = sparse::choose_host_part(shared->data(), {}, gpu, {threads, host});
+    double sum = 0;
+    for (index_t s = part.begin; s < part.end; ++s) sum += shared->front(s).flops;
+    return sum;
+  };
+  EXPECT_GT(flops(16, 45, 100), flops(1, 45, 100));
+  EXPECT_GT(flops(4, 45, 100), flops(4, 10, 100));
+  EXPECT_GT(flops(4, 45, 10), flops(4, 45, 5000));
+  EXPECT_EQ(flops(1, 1, 100000), 0);
 }
 
 TEST(Split, PartsOfAFrontAreAChainWithAllItsRows) {
@@ -213,11 +292,11 @@ TEST(Branches, OffloadedUpdateMatricesAreCopiedBeforeTheyAreReadOrReplaced) {
     const core::UpdateShape shape{16};
     const auto size = [&](index_t s) { return shape.entries(plan.row_count(s) - plan.col_count(s)); };
     for (const auto& branches : branches_of(plan, {shape, {}})) {
-      const index_t most = sparse::place_updates(plan, shape, branches, unlimited).entries;
+      const index_t most = sparse::place_updates(plan, {shape, {}}, branches, unlimited).entries;
       for (const index_t limit : {most / 2, most / 4, index_t(0)}) {
         SCOPED_TRACE(::testing::Message()
                      << A.name << " n=" << A.n << " branches " << branches.size() << " limit " << limit);
-        const sparse::UpdatePlaces places = sparse::place_updates(plan, shape, branches, limit);
+        const sparse::UpdatePlaces places = sparse::place_updates(plan, {shape, {}}, branches, limit);
         EXPECT_LE(places.entries, most);
         std::map<index_t, sparse::Offloaded> offloaded;
         for (const sparse::Offloaded& update : places.offloaded) {

@@ -3,9 +3,12 @@
 #include <cuda/engine/check.hpp>
 #include <cuda/engine/engine.hpp>
 
+#include <memory>
+#include <utility>
+
 namespace trifactor::cuda {
 
-CopyLane::CopyLane(CudaEngine& engine, index_t moments) : engine_(engine) {
+CopyLane::CopyLane(CudaEngine& engine, index_t moments, const char* name) : engine_(engine), name_(name) {
   const auto scope = engine_.enter();
   try {
     cudaStream_t stream = nullptr;
@@ -48,6 +51,17 @@ void CopyLane::copy(const char* name, const void* from, void* to, std::size_t by
   if (bytes == 0) return;
   const core::Traced traced(*this, name, index_t(bytes), 1);
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, as_stream(stream_)), "cudaMemcpyAsync");
+}
+
+void CopyLane::call(const char* name, std::function<void()> f) {
+  const core::Traced traced(*this, name, 0, 1);
+  auto held = std::make_unique<std::function<void()>>(std::move(f));
+  const auto run = [](void* data) {
+    const std::unique_ptr<std::function<void()>> taken(static_cast<std::function<void()>*>(data));
+    (*taken)();
+  };
+  check(cudaLaunchHostFunc(as_stream(stream_), run, held.get()), "cudaLaunchHostFunc");
+  held.release();
 }
 
 void CopyLane::work_is_at(index_t k) {

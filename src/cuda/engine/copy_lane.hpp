@@ -5,6 +5,7 @@
 #include <cuda/engine/page_locked.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 namespace trifactor::cuda {
@@ -14,12 +15,13 @@ class CudaEngine;
 /// See core::CopiesBesideWork. The engine outlives its lanes.
 class CopyLane {
  public:
-  CopyLane(CudaEngine&, index_t moments);
+  CopyLane(CudaEngine&, index_t moments, const char* name = "copies");
   CopyLane(const CopyLane&) = delete;
   ~CopyLane();
 
   void* allocate(std::size_t bytes);
   void copy(const char* name, const void* from, void* to, std::size_t bytes);
+  void call(const char* name, std::function<void()> f);
   void work_is_at(index_t k);
   void copies_are_at(index_t k);
   void work_waits_for_copies(index_t k);
@@ -28,13 +30,14 @@ class CopyLane {
   void finish();
 
   core::Trace* trace() const;
-  const char* lane() const { return "copies"; }
+  const char* lane() const { return name_; }
   core::Moment moment() const noexcept;
 
  private:
   void release() noexcept;
 
   CudaEngine& engine_;
+  const char* const name_;
   void* stream_ = nullptr;
   std::vector<void*> work_, copies_;  // events
   std::vector<PageLocked> memory_;
