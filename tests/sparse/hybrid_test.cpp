@@ -71,8 +71,8 @@ TYPED_TEST(Hybrid, AnyPartMayBeTheHosts) {
           EXPECT_EQ(F.lower().values, again.lower().values) << "equal settings, other bits";
         }
       }
-    EXPECT_GT(parts, 4) << A.name;
-    if (A.name.starts_with("poisson")) { EXPECT_GT(streamed_parts, 4) << A.name; }
+    EXPECT_GT(parts, on_cuda() ? 1 : 4) << A.name;  // solves on a device have small subtrees, which are not cut
+    if (A.name.starts_with("poisson")) { EXPECT_GT(streamed_parts, on_cuda() ? 1 : 4) << A.name; }
   }
 }
 
