@@ -17,6 +17,9 @@ constexpr node_t leaf_nodes = 150;
 /// Parts without a separator, such as complete graphs, of up to so many nodes are ordered as small ones are.
 constexpr node_t max_leaf_nodes = 2000;
 
+/// From so many nodes on it pays to wake other threads: a node takes some 5 microseconds.
+constexpr index_t worth_sharing = 1000;
+
 /// A part of the graph, and where it is.
 struct Part {
   WeightedGraph graph;
@@ -189,7 +192,7 @@ class Dissection {
 
 std::vector<node_t> dissect(const Graph& graph, const node_t* weight, int threads) {
   std::vector<node_t> order(graph.nodes());
-  with_threads(graph.nodes() < worth_waking ? 1 : threads, [&] {
+  with_threads(graph.nodes() < worth_sharing ? 1 : threads, [&] {
     Dissection dissection(graph, weight);
     std::unique_ptr<Part> part = dissection.without_dense_nodes(dissection.whole(order.data()));
 #pragma omp taskgroup
