@@ -264,20 +264,21 @@ class RowFiller {
   }
   /// The fronts of a tree: rows of points within, then of those above.
   void fill_tree(index_t first, index_t root) {
-    std::vector<std::pair<node_t, node_t>> above;  // (point above, point within), that are neighbours
+    struct Link {
+      node_t column, above, within;  // of a point above; that point, and its neighbour within
+    };
+    std::vector<Link> links;
     for (index_t s = first; s <= root; ++s) own_rows(s);
     for (index_t s = first; s <= root; ++s)
       for_points(s, [&](node_t i) {
         for_lower(i, [&](node_t k) { walk(i, at_[k].front, s); });
         for (index_t e = tree_.graph.start[i]; e < tree_.graph.start[i + 1]; ++e) {
           const node_t other = tree_.graph.neighbours[e];
-          if (at_[other].front > root) above.emplace_back(other, i);
+          if (at_[other].front > root) links.push_back({at_[other].column, other, i});
         }
       });
-    std::sort(above.begin(), above.end(), [&](const auto& a, const auto& b) {
-      return std::pair(at_[a.first].column, a.second) < std::pair(at_[b.first].column, b.second);
-    });
-    for (const auto& [i, k] : above) walk(i, at_[k].front, plan_.parent[root]);
+    std::sort(links.begin(), links.end(), [](const Link& a, const Link& b) { return a.column < b.column; });
+    for (const Link& link : links) walk(link.above, at_[link.within].front, plan_.parent[root]);
   }
 
   const Tree& tree_;
@@ -346,7 +347,7 @@ double front_flops(index_t rows, index_t columns) {
 Plan make_fronts(const CompressedGraph& points, const Tree& tree, const core::SparseTuning& tuning, int threads) {
   std::vector<Position> at(points.points());
   Plan plan = skeleton(points, tree, amalgamate(supernodes(tree), tuning), at);
-  with_threads(points.points() < worth_waking ? 1 : threads, [&] {
+  with_threads(plan.row_start.back() < 4 * worth_waking ? 1 : threads, [&] {
     RowFiller(tree, at, plan).run();
     set_places(plan);
   });

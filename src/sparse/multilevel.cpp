@@ -175,28 +175,27 @@ Rows merged_rows(const WeightedGraph& g, const Coarser& coarser, index_t begin, 
     most += degree(u) + (u == v ? 0 : degree(v));
   }
   Rows rows{Array<node_t>(most), Array<node_t>(most)};
-  const Zeros<node_t> place(coarser.graph.nodes);  // where a node was put last: in this row, if it is found there
+  node_t *const list = rows.neighbours.data(), *const sums = rows.strength.data();
+  const Zeros<index_t> place(coarser.graph.nodes);  // where a node was put last, counted from 1
   for (index_t c = begin; c < end; ++c) {
-    node_t count = 0;
-    node_t *const list = rows.neighbours.data() + rows.entries, *const sums = rows.strength.data() + rows.entries;
+    index_t count = rows.entries;
     const auto add = [&](node_t u) {
       for (index_t k = g.start[u]; k < g.start[u + 1]; ++k) {
         const node_t other = coarser.of[g.neighbours[k]], strength = g.strength ? g.strength[k] : 1;
         if (other == node_t(c)) continue;
-        const node_t at = place[other];
-        if (at < count && list[at] == other) {
-          sums[at] = strength > std::numeric_limits<node_t>::max() - sums[at] ? std::numeric_limits<node_t>::max()
-                                                                              : sums[at] + strength;
+        const index_t at = place[other] - 1;
+        if (at >= rows.entries) {
+          sums[at] = node_t(std::min<index_t>(index_t(sums[at]) + strength, std::numeric_limits<node_t>::max()));
         } else {
-          place[other] = count;
-          list[count] = other, sums[count++] = strength;
+          list[count] = other, sums[count] = strength;
+          place[other] = ++count;
         }
       }
     };
     const auto [u, v] = coarser.two[c];
     add(u);
     if (v != u) add(v);
-    rows.entries += count;
+    rows.entries = count;
     coarser.graph.start[c + 1] = rows.entries;
   }
   return rows;

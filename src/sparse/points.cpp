@@ -10,7 +10,7 @@ namespace trifactor::sparse {
 namespace {
 
 /// Ranges of columns that threads share. Each may need an array of its own for all columns: few.
-index_t column_grain(index_t n) { return std::max<index_t>(2048, n / 64 + 1); }
+index_t column_grain(index_t n) { return std::max<index_t>(1024, n / 64 + 1); }
 
 /// x += by, where others may do so too.
 template <class T>

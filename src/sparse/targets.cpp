@@ -86,7 +86,7 @@ void set_targets(const Pattern<I>& p, const CompressedGraph& points, Plan& plan,
   with_threads(p.entries() < 10 * worth_waking ? 1 : threads, [&] {
     const PointsOfPlan where(points, plan);
     const index_t n = points.points();
-    for_ranges(n, std::max<index_t>(2048, n / 64 + 1),
+    for_ranges(n, std::max<index_t>(256, n / 64 + 1),
                [&](index_t, index_t begin, index_t end) { set_range(p, points, where, plan, begin, end); });
   });
 }
