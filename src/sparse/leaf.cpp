@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-// The loop over the words of a row, for processors that count bits in one instruction. "arch=haswell" would be chosen on
-// that one processor alone. Sanitizers run before the clones can be chosen.
+// The loop over the words of a row, for processors that count bits in one instruction. "arch=haswell" would be chosen
+// on that one processor alone. Sanitizers run before the clones can be chosen.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define TRIFACTOR_BIT_CLONES __attribute__((target_clones("default", "popcnt")))

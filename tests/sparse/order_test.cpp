@@ -134,7 +134,8 @@ std::vector<node_t> by_metis(CompressedGraph c) {
 
 TEST(Dissection, IsTheSameForAnyNumberOfThreads) {
   for (const CompressedGraph& c : {with_weight(grid(22, 3, false), 1), with_weight(grid(19, 3, true), 3),
-                                   with_weight(grid(90, 2, true), 6), with_weight(tangle(9000, 12000, 1), 1)}) {
+                                   with_weight(grid(90, 2, true), 6), with_weight(grid(35, 2, true), 2),
+                                   with_weight(tangle(9000, 12000, 1), 1)}) {
     const std::vector<node_t> expected = dissect(c.graph, c.weight.data(), 1);
     EXPECT_TRUE(is_permutation_of(expected, c.points()));
     for (const int threads : {1, 2, 3, 8, 8}) {
@@ -341,7 +342,8 @@ struct Lower {
 };
 
 TEST(Threads, MakeTheSamePlan) {
-  const std::pair<Graph, index_t> cases[] = {{grid(20, 3, false), 1}, {grid(18, 3, true), 3}, {grid(75, 2, true), 6}};
+  const std::pair<Graph, index_t> cases[] = {
+      {grid(20, 3, false), 1}, {grid(18, 3, true), 3}, {grid(75, 2, true), 6}, {grid(14, 3, true), 3}};
   for (const auto& [graph, unknowns] : cases) {
     if (TRIFACTOR_TEST_SANITIZED && unknowns == 3) continue;
     const Lower lower(graph, unknowns);
