@@ -86,7 +86,7 @@ Branch choose_host_part(const Plan& plan, const std::vector<char>& in_subtree, c
   while (begin > 0 && may_end_at(begin - 1) && fits(first[begin - 1], end)) begin = first[begin - 1];
   if (gpu.host_percent > 0) return {begin, end};
   // The fronts above come one by one, which without a part of the CPU are in levels with others.
-  double together = gpu_time.before[begin];
+  double together = start_ns + gpu_time.before[begin];
   for (index_t s = end; s < fronts; ++s) together += gpu_time.alone[s];
   return together < gpu_time.before[fronts] ? Branch{begin, end} : Branch{0, 0};
 }

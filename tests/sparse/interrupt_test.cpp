@@ -73,7 +73,7 @@ TEST_P(Interrupt, BatchesEndBetweenItems) {
   for (const index_t n : {4, 40, 150})
     for (const bool by_cholesky : {true, false}) {
       SCOPED_TRACE(::testing::Message() << (by_cholesky ? "cholesky" : "lu") << " n=" << n);
-      Batch A(random, n, n < 40 ? 4000 : 24, by_cholesky);
+      Batch A(random, n, n < 40 ? 4000 : n < 150 ? 200 : 24, by_cholesky);  // several groups of SIMD lanes
       std::vector<int> info(A.count), pivots(A.count * n);
       const auto factor = [&] {
         A.reset();
