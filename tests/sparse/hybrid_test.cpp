@@ -170,6 +170,21 @@ TYPED_TEST(Hybrid, ItemsOfABatchFailAlone) {
   }
 }
 
+TYPED_TEST(Hybrid, TinyMatrices) {
+  using T = TypeParam;
+  for (const index_t n : {0, 1, 2, 3})
+    for (const char* way : {"levels=1 host_percent=50", "levels=1 host_percent=100", "levels=1"}) {
+      const auto A = full_matrix<T>(this->random, n);
+      const auto given = A.stored(Stored::Lower);
+      SparseCholesky<T> F(this->q, analyze(given.pattern()), {.mode = Mode::Hybrid, .tuning = way});
+      factor(this->q, F, given.values);
+      const auto B = random_matrix<T>(this->random, n, 2);
+      auto X = B;
+      solve(this->q, F, X);
+      EXPECT_LT(A.solve_ratio(X, B), threshold) << n << " " << way;
+    }
+}
+
 TYPED_TEST(Hybrid, WhatGainsNothingIsLeftToTheDevice) {
   using T = TypeParam;
   const auto A = poisson2d<T>(this->random, 20);

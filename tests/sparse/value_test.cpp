@@ -48,6 +48,22 @@ TYPED_TEST(SparseValue, SizeAndNumberOfFactorizationsChooseTheDevice) {
   EXPECT_EQ(often.device() == Device::Cuda, why_no_cuda().empty());
 }
 
+TYPED_TEST(SparseValue, HybridIsAMatterOfTheDevice) {
+  using T = TypeParam;
+  const auto A = poisson2d<T>(this->random, 8);
+  const auto given = A.stored(Stored::Lower);
+  EXPECT_THROW(sparse_cholesky(given.pattern(), given.values, {.device = Device::Host, .mode = Mode::Hybrid}),
+               InvalidArgument);
+  if (!why_no_cuda().empty()) {
+    EXPECT_THROW(sparse_cholesky(given.pattern(), given.values, {.mode = Mode::Hybrid}), DeviceFault);
+    return;
+  }
+  const auto F = sparse_cholesky(given.pattern(), given.values, {.mode = Mode::Hybrid});
+  EXPECT_EQ(F.device(), Device::Cuda);
+  const auto B = random_matrix<T>(this->random, A.n, 2);
+  EXPECT_LT(A.solve_ratio(as_host_matrix(F.solve(B.view())), B), threshold);
+}
+
 TYPED_TEST(SparseValue, MistakesAreNamed) {
   using T = TypeParam;
   const auto A = banded<T>(this->random, 12, 2);
