@@ -87,6 +87,35 @@ TYPED_TEST(InterleavedSolve, WithLuFactors) {
     }
 }
 
+// Strips of right-hand sides in one launch, down to tiles of 32 rows; from many strips on, in steps of 160 rows.
+TYPED_TEST(InterleavedSolve, LargerItemsOnADevice) {
+  if (!on_cuda()) GTEST_SKIP() << "kernels of a device";
+  for (Kind kind : all_kinds)
+    for (auto [n, count, columns] : {Size{33, 2, 1}, {64, 3, 31}, {65, 5, 33}, {100, 4, 40}, {161, 3, 70}, {257, 2, 100},
+                                     {300, 3, 33}, {530, 2, 40}, {170, 3, 11900}}) {
+      if (columns > 1000 && kind != Kind::Strided) continue;
+      const auto A = this->positive_definite(kind, count, n), G = this->general(kind, count, n);
+      const auto B = this->sides(kind, A, columns), C = this->sides(kind, G, columns);
+      for (Uplo uplo : both_uplos) {
+        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << " rhs=" << columns);
+        auto L = factor_cholesky(this->q, kind, uplo, A);
+        L.info[1] = 1;  // as if it had failed
+        const auto X = solve_cholesky(this->q, kind, uplo, L, B, {.tuning = "fused=0"});
+        EXPECT_TRUE(same_bits(X[1], B[1]));
+        for (std::size_t i = 0; i < A.size(); ++i)
+          if (i != 1) { EXPECT_LT(solve_ratio(Op::None, A[i], X[i], B[i]), threshold) << "item " << i; }
+        for (std::size_t i = 0; i < A.size(); ++i) EXPECT_TRUE(same_frame(B[i], X[i])) << "item " << i;
+      }
+      const auto lu = factor_lu(this->q, kind, G);
+      for (Op op : all_ops) {
+        SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(op) << " n=" << n << " rhs=" << columns);
+        const auto X = solve_lu(this->q, kind, op, lu, C);
+        for (std::size_t i = 0; i < G.size(); ++i)
+          EXPECT_LT(solve_ratio(op, G[i], X[i], C[i]), threshold) << "item " << i;
+      }
+    }
+}
+
 TYPED_TEST(InterleavedSolve, LargeItemsOfARaggedBatchAreAlone) {
   for (Uplo uplo : both_uplos)
     for (auto [tuning, path] : {std::pair{"interleaved=8", "item by item, interleaved"},

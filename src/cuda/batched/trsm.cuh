@@ -6,6 +6,8 @@
 #include <cuda/device/row_exchange.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/device/mma.cuh>
+#include <cuda/device/pipeline.cuh>
+#include <cuda/device/product.cuh>
 
 namespace trifactor::cuda {
 
@@ -20,17 +22,18 @@ struct TrsmShape {
   using Vector = EntryVector<T, vector>;
 };
 
-/// v := L^-1 v for a lower triangle of order n in shared memory, whose diagonal is inverted. By one lane.
-template <class T>
+/// v := L^-1 v for a lower triangle of order n in shared memory, with so much between columns, whose diagonal is
+/// inverted. By one lane.
+template <int column, class T>
 __device__ __forceinline__ void solve_column(const T* L, int n, bool unit, T (&v)[TrsmShape<T>::edge]) {
   using S = TrsmShape<T>;
 #pragma unroll
   for (int k = 0; k < S::edge; ++k) {
     if (k >= n) break;
-    if (!unit) v[k] = v[k] * L[k * S::column + k];
+    if (!unit) v[k] = v[k] * L[k * column + k];
 #pragma unroll
     for (int i = (k + 1) / S::vector * S::vector; i < S::edge; i += S::vector) {
-      const auto l = *reinterpret_cast<const typename S::Vector*>(L + k * S::column + i);
+      const auto l = *reinterpret_cast<const typename S::Vector*>(L + k * column + i);
 #pragma unroll
       for (int e = 0; e < S::vector; ++e)
         if (i + e > k) v[i + e] = minus_product(v[i + e], l.v[e], v[k]);
@@ -122,7 +125,7 @@ __global__ void __launch_bounds__(32 * TrsmShape<T>::warps)
 #pragma unroll
       for (int i = 0; i < edge; ++i)
         v[i] = lane >= cols || i >= n ? T(0) : staged ? strip[lane * S::pitch + i] : x(row(i), j0 + lane);
-      solve_column<T>(L, n, shape.unit, v);
+      solve_column<S::column>(L, n, shape.unit, v);
       if constexpr (both) solve_upper_column<T>(L, n, v);
       if (staged) {
 #pragma unroll
@@ -137,6 +140,116 @@ __global__ void __launch_bounds__(32 * TrsmShape<T>::warps)
       }
     }
   }
+}
+
+/// Shared memory of trsm_strip_kernel: tiles of the triangle on their way, and a strip of right-hand sides by rows.
+template <class T>
+struct TrsmStrip {
+  static constexpr int edge = TrsmShape<T>::edge, pitch = edge + 4;  // tiles are read without bank conflicts
+  static constexpr int stages = 3, tile = edge * pitch, threads = 128;
+  static constexpr std::size_t bytes(index_t rows) {
+    return sizeof(T) * (stages * tile + std::size_t(ceil_div(rows, index_t(edge)) * tile));
+  }
+};
+
+/// B := A^-1 B for triangles of several tiles. A block has a strip of 32 right-hand sides in shared memory, from where
+/// every row of tiles is multiplied with what is solved; one warp then solves with the diagonal tile.
+template <class T>
+__global__ void __launch_bounds__(TrsmStrip<T>::threads)
+    trsm_strip_kernel(Shape shape, Items<const T> A, bool conj_a, Items<T> B, const int* info) {
+  using S = TrsmStrip<T>;
+  using Sum = Fragment<Wide<T>, 2>;
+  constexpr int edge = S::edge, pitch = S::pitch, threads = S::threads;
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* const ring = reinterpret_cast<T*>(raw);
+  T* const X = ring + S::stages * S::tile;  // (n, edge) by rows
+  const int rank = int(threadIdx.x), lane = rank % 32, warp = rank / 32;
+  const int r0 = warp % 2 * 16, c0 = warp / 2 * 16;  // of this warp's part of a tile
+  for (index_t b = blockIdx.x; b < B.count; b += gridDim.x) {
+    if (info && info[b] != 0) continue;
+    const Tile<const T> a = A.item(b);
+    const Tile<T> x = B.item(b);
+    const int n = int(min(a.rows, a.cols)), blocks = (n + edge - 1) / edge;
+    const auto row = [&](int i) { return shape.lower ? i : n - 1 - i; };  // an upper triangle from its last row
+    for (index_t j0 = index_t(blockIdx.y) * edge; n > 0 && j0 < x.cols; j0 += index_t(gridDim.y) * edge) {
+      const int cols = int(min(index_t(edge), x.cols - j0));
+      // Neighbouring threads take neighbours in memory.
+      const auto for_entries = [&](int rows, bool down, auto f) {  // f(row, column) of (rows, edge)
+        for (int t = rank; t < rows * edge; t += threads) f(down ? t % rows : t / edge, down ? t / rows : t % edge);
+      };
+      const auto fetch_tile = [&](int t, int i, int k) {  // the t-th, which is tile (i, k)
+        T* const to = ring + t % S::stages * S::tile;
+        for_entries(edge, a.row_stride == 1, [&](int r, int c) {
+          const int ri = i * edge + r, ck = k * edge + c;
+          const bool in = ri < n && ck < n;
+          copy_async<int(sizeof(T))>(shared_address(to + c * pitch + r), &a(in ? row(ri) : 0, in ? row(ck) : 0),
+                                     in ? int(sizeof(T)) : 0);
+        });
+      };
+      int fetched = 0, fetch_i = 0, fetch_k = 0;
+      const auto fetch_next = [&] {  // row by row, the diagonal tile last
+        if (fetch_i < blocks) fetch_tile(fetched, fetch_i, fetch_k);
+        copy_commit();
+        ++fetched;
+        if (++fetch_k > fetch_i) ++fetch_i, fetch_k = 0;
+      };
+      // The next tile is there; products take the conjugate of what lies there, the solve does not.
+      int taken = 0;
+      const auto take_tile = [&](bool diagonal) {
+        copy_wait<S::stages - 2>();
+        T* const tile = ring + taken % S::stages * S::tile;
+        if (is_complex<T> && conj_a == diagonal)
+          for_entries(edge, a.row_stride == 1, [&](int r, int c) { tile[c * pitch + r] = conj(tile[c * pitch + r]); });
+        __syncthreads();  // all of it, and everyone is done with the one before
+        fetch_next();
+        ++taken;
+        return tile;
+      };
+      __syncthreads();  // nobody reads the strip before
+      for_entries(blocks * edge, x.row_stride == 1, [&](int r, int c) {
+        const bool in = r < n && c < cols;
+        copy_async<int(sizeof(T))>(shared_address(X + r * pitch + c), &x(in ? row(r) : 0, j0 + (in ? c : 0)),
+                                   in ? int(sizeof(T)) : 0);
+      });
+      for (int s = 0; s < S::stages - 1; ++s) fetch_next();  // the strip comes with the first of them
+      for (int i = 0; i < blocks; ++i) {
+        T* const Xi = X + i * S::tile;
+        if (i > 0) {
+          Sum sum;
+          for (int k = 0; k < i; ++k) {
+            const T* const tile = take_tile(false);
+            if (k == 0) sum.fill([&](int r, int c) { return Wide<T>(Xi[(r0 + r) * pitch + c0 + c]); });
+            sum.template subtract<edge, true>(tile + r0, pitch, X + k * S::tile + c0, pitch);
+          }
+          sum.for_each([&](int r, int c, Wide<T> v) { Xi[(r0 + r) * pitch + c0 + c] = T(v); });
+        }
+        T* const tile = take_tile(true);
+        if (warp == 0) {
+          T v[edge];
+          const int left = min(edge, n - i * edge);
+          if (!shape.unit && lane < left) tile[lane * pitch + lane] = T(1) / tile[lane * pitch + lane];
+          __syncwarp();
+#pragma unroll
+          for (int r = 0; r < edge; ++r) v[r] = Xi[r * pitch + lane];
+          solve_column<pitch>(tile, left, shape.unit, v);
+#pragma unroll
+          for (int r = 0; r < edge; ++r) Xi[r * pitch + lane] = v[r];
+        }
+      }
+      copy_wait<0>();
+      __syncthreads();  // the solution is there
+      for_entries(n, x.row_stride == 1, [&](int r, int c) {
+        if (c < cols) x(row(r), j0 + c) = X[r * pitch + c];
+      });
+    }
+  }
+}
+
+template <class T>
+void launch_trsm_strips(void* stream, Shape shape, Operand<T> A, Items<T> B, const int* info) {
+  using S = TrsmStrip<T>;
+  const dim3 grid(grid_for(B.count), strips_for(B.count, ceil_div(B.cols, index_t(S::edge))));
+  launch(stream, trsm_strip_kernel<T>, grid, S::threads, S::bytes(B.rows), shape, A.items, A.conj, B, info);
 }
 
 template <class T, bool both>
@@ -158,4 +271,5 @@ void launch_lu_solve(void* stream, Items<const T> LU, Pivots<const int> pivots, 
 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                                            \
   template void trifactor::cuda::launch_trsm<T>(void*, Shape, Operand<T>, Items<T>, Pivots<const int>, const int*); \
+  template void trifactor::cuda::launch_trsm_strips<T>(void*, Shape, Operand<T>, Items<T>, const int*);             \
   template void trifactor::cuda::launch_lu_solve<T>(void*, Items<const T>, Pivots<const int>, Items<T>, const int*);

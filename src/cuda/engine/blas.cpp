@@ -64,15 +64,17 @@ TRIFACTOR_CUBLAS(c64, cublasZgemm_64, cublasZgemmStridedBatched_64, cublasZherk_
 }  // namespace
 
 template <class T>
-index_t CudaEngine::trsm_limit(const Operand<T>&, const Items<T>&) const {
-  return trsm_kernel_limit;
+index_t CudaEngine::trsm_limit(const Operand<T>& A, const Items<T>& B) const {
+  if (B.count == 1 && !B.pointers) return trsm_kernel_limit;
+  return trsm_strip_limit<T>(A.items.rows, B.cols, B.count);
 }
 
 template <class T>
 void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   if (arena().planning() || B.rows == 0 || B.cols == 0 || B.count == 0) return;
   const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
-  launch_trsm(stream_, shape, A, B, Pivots<const int>{}, info);
+  if (B.rows <= trsm_kernel_limit) return launch_trsm(stream_, shape, A, B, Pivots<const int>{}, info);
+  launch_trsm_strips(stream_, shape, A, B, info);
 }
 
 /// Few columns beside a panel of one matrix: all interchanges, then 32 columns of the panel at a time, in as many rows as it has.
