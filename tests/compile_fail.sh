@@ -11,32 +11,34 @@ mkdir -p "$work/only_f64/trifactor"
 sed -E -e 's/(TRIFACTOR_HAS_(F32|C32|C64)) .*/\1 0/' -e 's/(TRIFACTOR_HAS_F64) .*/\1 1/' \
   "$generated/trifactor/config.hpp" >"$work/only_f64/trifactor/config.hpp"
 
-# The headers, compiled once.
 flags=(-std=c++20 -Wall -Wextra -Werror -I"$work/only_f64" -I"$include")
-printf '#include <trifactor/trifactor.hpp>\n#include <complex>\n' >"$work/headers.hpp"
-"$cxx" "${flags[@]}" -x c++-header "$work/headers.hpp" -o "$work/headers.hpp.gch"
-
-# compile BODY: the body of a function that has a queue q, a matrix A, one that is const, C, an array of ints, and buffers: x, b,
-# which is const, and i of ints.
-compile() {
-  cat >"$work/case.cpp" <<CODE
-using namespace trifactor;
-void f(Queue& q, Matrix<double>& A, const Matrix<double>& C, int* ints, Buffer<double>& x, const Buffer<double>& b,
-       Buffer<int>& i) {
+# write NAME BODY: BODY as a function NAME that has a queue q, a matrix A, one that is const, C, an array of ints, and buffers: x, b,
+# which is const, and i of ints. The compiler takes NAME for its file.
+write() {
+  cat <<CODE
+#line 1 "$1"
+void $1(Queue& q, Matrix<double>& A, const Matrix<double>& C, int* ints, Buffer<double>& x, const Buffer<double>& b,
+        Buffer<int>& i) {
   (void)q, (void)A, (void)C, (void)ints, (void)x, (void)b, (void)i;
-  $1
+  $2
 }
 CODE
-  "$cxx" "${flags[@]}" -include "$work/headers.hpp" -fsyntax-only "$work/case.cpp" >"$work/words" 2>&1
 }
+# compile NAME: what was written to NAME.cpp, with the compiler's words in NAME.words.
+compile() {
+  "$cxx" "${flags[@]}" -fmax-errors=0 -fsyntax-only "$work/$1.cpp" >"$work/$1.words" 2>&1
+}
+for name in taken refused; do
+  printf '#include <trifactor/trifactor.hpp>\n#include <complex>\nusing namespace trifactor;\n' >"$work/$name.cpp"
+done
+# taken BODY: it compiles.
+taken() { write "taken_$((++takes))" "$1" >>"$work/taken.cpp"; }
 # refused BODY WORDS: it does not compile, and the compiler says WORDS.
 refused() {
-  if compile "$1"; then echo "this compiles: $1"; exit 1; fi
-  grep -qF -- "$2" "$work/words" || { cat "$work/words"; echo "no \"$2\" in the words for: $1"; exit 1; }
+  write "refused_${#bodies[@]}" "$1" >>"$work/refused.cpp"
+  bodies+=("$1") expected+=("$2")
 }
-# taken BODY: it compiles, with all others at once.
-all_taken=
-taken() { all_taken+="{ $1 }"$'\n'; }
+takes=0 bodies=() expected=()
 
 taken 'cholesky(q, Uplo::Lower, A.view(), ints); lu(q, A.view(), ints, ints);'
 taken 'cholesky_solve(q, Uplo::Lower, C.view(), A.view()); lu_solve(q, Op::None, C.view(), ints, A.view());'
@@ -49,7 +51,6 @@ taken 'lu(q, A, i, i); lu_solve(q, Op::None, C, std::as_const(i), x); double d; 
 taken 'cholesky(q, Uplo::Lower, strided(x, 2, 2, {.count = 3}), i); auto L = strided(b, 2, 2, {.count = 3, .stride = 0}); (void)L;'
 taken 'cholesky(C, {.uplo = Uplo::Upper, .tuning = "nb=128"}).solve(b); lu(C, {.device = Device::Host, .mode = Mode::Native});'
 taken 'Matrix<double> there(q, C); std::vector<double> v = b.to_host(); Buffer<double> back(q, v); Matrix<double> M = C.to_host();'
-compile "$all_taken" || { cat "$work/words"; exit 1; }
 refused 'cholesky(q, Uplo::Lower, C, i);' WritableBatch
 refused 'cholesky_solve(q, Uplo::Lower, A, b);' WritableBatch
 refused 'cholesky_inverse(q, Uplo::Lower, A, C);' WritableBatch
@@ -74,4 +75,12 @@ refused 'cholesky(Matrix<float>(2, 2));' 'see TRIFACTOR_SCALARS'
 refused 'lu(Matrix<std::complex<float>>(2, 2));' 'see TRIFACTOR_SCALARS'
 refused 'SparseCholesky<float> F(q, nullptr);' 'see TRIFACTOR_SCALARS'
 refused 'Matrix<double> B = A;' deleted
+
+compile taken || { cat "$work/taken.words"; exit 1; }
+compile refused && { echo "these compile:" "${bodies[@]}"; exit 1; }
+for k in "${!bodies[@]}"; do   # each line of words is of the function that was last named at the beginning of one
+  awk -v name="refused_$k:" '/^refused_[0-9]+:/ { now = $1 } index(now, name) == 1' "$work/refused.words" >"$work/words"
+  grep -q 'error:' "$work/words" || { echo "this compiles: ${bodies[k]}"; exit 1; }
+  grep -qF -- "${expected[k]}" "$work/words" || { cat "$work/words"; echo "no \"${expected[k]}\" in the words for: ${bodies[k]}"; exit 1; }
+done
 echo "all refused as they should be"
