@@ -21,24 +21,30 @@ add_custom_target(commit_header
           -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
   BYPRODUCTS ${generated}/commit.hpp COMMENT "" VERBATIM)
 
-# One .cu for each operation and scalar. An operation is a .cuh in src/cuda/batched, single, sparse or entries that defines
-# TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers are what operations share. A .cu takes four seconds for its
-# headers alone, so the shortest operations to compile are one together, short ones have one for all scalars, and others one
-# for both of a kind.
+# Few .cu files: each takes five seconds for its headers alone. An operation is a .cuh in src/cuda/batched, single, sparse or
+# entries that defines TRIFACTOR_INSTANTIATE_KERNELS(T); the other headers are what operations share. Operations that are short
+# to compile are in one of these files, for all scalars. Each of the others has a file for the real scalars and one for the
+# complex ones.
+set(shared_files shortest lu trsm cholesky_solve trsm_inverted)
 set(shortest_operations entries/entries entries/fronts sparse/small_fronts single/lu single/lu_left batched/lu_shared
   batched/gemm single/lu_beside batched/lu_trailing)
-set(short_operations batched/cholesky_solve batched/lu_registers batched/trsm single/lu_cluster single/trsm_inverted
-  single/trsm_sweep)
-set(paired_operations sparse/front_solve)
+set(lu_operations batched/lu_registers single/lu_cluster)
+set(trsm_operations batched/trsm single/trsm_sweep)
+set(cholesky_solve_operations batched/cholesky_solve)
+set(trsm_inverted_operations single/trsm_inverted)
 if(TRIFACTOR_HAS_CUDA)
   set(cuda_folder ${PROJECT_SOURCE_DIR}/src/cuda)
   file(GLOB kernel_headers RELATIVE ${cuda_folder} CONFIGURE_DEPENDS
     ${cuda_folder}/batched/*.cuh ${cuda_folder}/single/*.cuh ${cuda_folder}/sparse/*.cuh ${cuda_folder}/entries/*.cuh)
   set(TRIFACTOR_KERNEL_SOURCES)
-  # kernel_source(name OPERATIONS operation... SCALARS scalar...): kernels/name.cu, with these operations for these scalars.
+  # kernel_source(name OPERATIONS operation... SCALARS scalar... [FILES file...]): kernels/name.cu, with these operations for
+  # these scalars, and these .cu files of src/cuda.
   function(kernel_source name)
-    cmake_parse_arguments(PARSE_ARGV 1 source "" "" "OPERATIONS;SCALARS")
+    cmake_parse_arguments(PARSE_ARGV 1 source "" "" "OPERATIONS;SCALARS;FILES")
     set(text)
+    foreach(file ${source_FILES})
+      string(APPEND text "#include <cuda/${file}>\n\n")
+    endforeach()
     foreach(operation ${source_OPERATIONS})
       string(APPEND text "#include <cuda/${operation}.cuh>\n\n")
       foreach(scalar ${source_SCALARS})
@@ -49,28 +55,25 @@ if(TRIFACTOR_HAS_CUDA)
     file(CONFIGURE OUTPUT ${generated}/kernels/${name}.cu CONTENT "${text}" @ONLY)
     set(TRIFACTOR_KERNEL_SOURCES ${TRIFACTOR_KERNEL_SOURCES} ${generated}/kernels/${name}.cu PARENT_SCOPE)
   endfunction()
-  kernel_source(shortest OPERATIONS ${shortest_operations} SCALARS ${TRIFACTOR_SCALAR_LIST})
+  set(shortest_files entries/permutation.cu)   # kernels without a scalar
+  set(shared_operations)
+  foreach(name ${shared_files})
+    kernel_source(${name} OPERATIONS ${${name}_operations} SCALARS ${TRIFACTOR_SCALAR_LIST} FILES ${${name}_files})
+    list(APPEND shared_operations ${${name}_operations})
+  endforeach()
   foreach(header ${kernel_headers})
     file(STRINGS ${cuda_folder}/${header} instantiates REGEX "^#define TRIFACTOR_INSTANTIATE_KERNELS")
     string(REPLACE ".cuh" "" operation ${header})
-    if(NOT instantiates OR operation IN_LIST shortest_operations)
+    if(NOT instantiates OR operation IN_LIST shared_operations)
       continue()
     endif()
     get_filename_component(name ${operation} NAME)
-    if(operation IN_LIST short_operations)
-      kernel_source(${name} OPERATIONS ${operation} SCALARS ${TRIFACTOR_SCALAR_LIST})
-    elseif(operation IN_LIST paired_operations)
-      foreach(kind f c)
-        set(scalars ${TRIFACTOR_SCALAR_LIST})
-        list(FILTER scalars INCLUDE REGEX "^${kind}")
-        if(scalars)
-          kernel_source(${name}_${kind} OPERATIONS ${operation} SCALARS ${scalars})
-        endif()
-      endforeach()
-    else()
-      foreach(scalar ${TRIFACTOR_SCALAR_LIST})
-        kernel_source(${name}_${scalar} OPERATIONS ${operation} SCALARS ${scalar})
-      endforeach()
-    endif()
+    foreach(kind f c)
+      set(scalars ${TRIFACTOR_SCALAR_LIST})
+      list(FILTER scalars INCLUDE REGEX "^${kind}")
+      if(scalars)
+        kernel_source(${name}_${kind} OPERATIONS ${operation} SCALARS ${scalars})
+      endif()
+    endforeach()
   endforeach()
 endif()

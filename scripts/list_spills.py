@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compiles kernels of a build again and lists what they spill, by kernel and by the functions that it calls.
 
-    scripts/list_spills.py build cholesky_select_f64 cholesky_select_c64   # of build/generated/kernels/cholesky_select_f64.cu, ...
-    scripts/list_spills.py build cholesky_select_f64 --save before.json    # and keeps the numbers
-    scripts/list_spills.py build cholesky_select_f64 --against before.json # only what is another number now
+    scripts/list_spills.py build cholesky_select_f cholesky_select_c       # of build/generated/kernels/cholesky_select_f.cu, ...
+    scripts/list_spills.py build cholesky_select_f --save before.json      # and keeps the numbers
+    scripts/list_spills.py build cholesky_select_f --against before.json   # only what is another number now
 
 Worth a look after each change of a kernel whose registers are full: what it holds while it calls a function is missing there,
 see bench/notebook/2026-11-16-batched.md. A new name of a function may change what it spills, too. Nothing of the build is
@@ -118,7 +118,7 @@ def main():
         return self_test()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path, help="folder of a build with CUDA")
-    parser.add_argument("names", nargs="+", help="kernel files of that build, such as cholesky_f64")
+    parser.add_argument("names", nargs="+", help="kernel files of that build, such as cholesky_select_f")
     parser.add_argument("--save", type=pathlib.Path, help="writes all numbers to this file")
     parser.add_argument("--against", type=pathlib.Path, help="a file that --save wrote")
     options = parser.parse_args()
