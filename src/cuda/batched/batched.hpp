@@ -41,10 +41,10 @@ inline constexpr index_t trsm_kernel_limit = 32;  // order of the triangle, whic
 // others may be exchanged with them.
 template <class T>
 void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
-// The order up to which a batch is solved in strips of 32 right-hand sides, in one launch. Few strips that wait less for
-// launches than for each other: as far as they fit in shared memory. Many: as far as that is faster than products between.
-// H200, double, both triangles of 30 items with 200 right-hand sides: n = 200 106 us in place of 248, 300 274 in place
-// of 406; with 1000 409 and 1074 in place of 358 and 607.
+// The order up to which a batch is solved in strips of 32 right-hand sides, in one launch. Where strips are few, launches
+// would take longer than the work: up to what fits in shared memory. Where they are many, products between are better
+// from some order on. H200, double, both triangles, strips and halves: 30 items with 200 right-hand sides 106 and 248 us
+// at n = 200, 274 and 406 at 300; with 1000 of them 409 and 358, 1074 and 607.
 template <class T>
 constexpr index_t trsm_strip_limit(index_t order, index_t columns, index_t count) {
   constexpr index_t few = 32000000, fits = sizeof(T) > 8 ? 256 : 512;
