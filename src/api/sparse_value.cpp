@@ -13,6 +13,7 @@ template <class T>
 Device device_for(const SparsePlan& plan, const SparseValueOptions& o) {
   if (o.expected_factorizations < 1)
     fail("sparse_cholesky", "expected_factorizations", o.expected_factorizations, "be at least 1");
+  if (o.mode == Mode::Hybrid && o.device == Device::Host) fail_hybrid_on_host("sparse_cholesky");
   const Device asked = o.mode == Mode::Hybrid && o.device == Device::Auto ? Device::Cuda : o.device;
   return choose_device<inner_t<T>>(asked, plan.n(), [&](const core::ValueTuning& tuning) {
     return plan.flops() * double(o.expected_factorizations) >= 1e6 * double(tuning.gpu_mflops);

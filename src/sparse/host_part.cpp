@@ -48,7 +48,7 @@ TimeOnGpu time_on_gpu(const Plan& plan, const core::SparseTuning& tuning) {
 
 /// Nanoseconds that the CPU takes for a front, and to hand it over.
 double time_on_host(const Plan& plan, index_t s, const HostSpeed& host) {
-  constexpr double efficiency = 0.3, entries_per_ns = 2;
+  constexpr double efficiency = 0.2, entries_per_ns = 2;
   const double speed = efficiency * double(host.tuning.flops_per_ns) * host.threads;
   return front_cost(plan, s, host.tuning) / speed + entries_of(plan, s) / entries_per_ns;
 }

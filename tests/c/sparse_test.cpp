@@ -313,7 +313,7 @@ TYPED_TEST(CSparse, CholeskyMayShareTheWorkWithTheCpu) {
   trifactor_sparse_cholesky* none = nullptr;
   EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "mode = 9",
                 trifactor_sparse_cholesky_create(this->q.get(), plan.get(), scalar<T>, &options, &none));
-  options.mode = TRIFACTOR_MODE_HYBRID, options.tuning = "levels=1 host_percent=50";
+  options.mode = TRIFACTOR_MODE_HYBRID, options.tuning = "levels=1 host_percent=100";
   const auto F = made<trifactor_sparse_cholesky>(
       [&](auto f) { return trifactor_sparse_cholesky_create(this->q.get(), plan.get(), scalar<T>, &options, f); });
   trifactor_sparse_memory held = {};
