@@ -44,13 +44,16 @@ void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int
 // The order up to which a batch is solved in strips of 32 right-hand sides, in one launch. Where strips are few, launches
 // would take longer than the work: up to what fits in shared memory. Where they are many, products between are better
 // from some order on. H200, double, both triangles, strips and halves: 30 items with 200 right-hand sides 106 and 248 us
-// at n = 200, 274 and 406 at 300; with 1000 of them 409 and 358, 1074 and 607.
+// at n = 200, 274 and 406 at 300; with 1000 of them 409 and 358, 1074 and 607. Sums of complex floats in strips are not
+// accurate, and those of complex doubles not faster.
 template <class T>
 constexpr index_t trsm_strip_limit(index_t order, index_t columns, index_t count) {
-  constexpr index_t few = 32000000, fits = sizeof(T) > 8 ? 256 : 512;
+  constexpr index_t few = 32000000, fits = 512;
+  if (is_complex<T>) return trsm_kernel_limit;
   const index_t strips = ceil_div(columns, index_t(32)) * count;
-  return order <= fits && strips <= few / (order * order + 1) ? fits : is_complex<T> ? trsm_kernel_limit : 160;
+  return order <= fits && strips <= few / (order * order + 1) ? fits : sizeof(T) == 8 ? 160 : trsm_kernel_limit;
 }
+// Of real scalars.
 template <class T>
 void launch_trsm_strips(void* stream, Shape, Operand<T> A, Items<T> B, const int* info);
 // B := U^-1 L^-1 P B, of the same orders

@@ -152,13 +152,13 @@ struct TrsmStrip {
   }
 };
 
-/// B := A^-1 B for triangles of several tiles. A block has a strip of 32 right-hand sides in shared memory, from where
-/// every row of tiles is multiplied with what is solved; one warp then solves with the diagonal tile.
+/// B := A^-1 B for real triangles of several tiles. A block has a strip of 32 right-hand sides in shared memory, from
+/// where every row of tiles is multiplied with what is solved; one warp then solves with the diagonal tile.
 template <class T>
 __global__ void __launch_bounds__(TrsmStrip<T>::threads)
-    trsm_strip_kernel(Shape shape, Items<const T> A, bool conj_a, Items<T> B, const int* info) {
+    trsm_strip_kernel(Shape shape, Items<const T> A, Items<T> B, const int* info) {
   using S = TrsmStrip<T>;
-  using Sum = Fragment<Wide<T>, 2>;
+  using Sum = Fragment<Wide<T>, 2>;  // floats are added up in double
   constexpr int edge = S::edge, pitch = S::pitch, threads = S::threads;
   extern __shared__ __align__(16) unsigned char raw[];
   T* const ring = reinterpret_cast<T*>(raw);
@@ -193,17 +193,12 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
         ++fetched;
         if (++fetch_k > fetch_i) ++fetch_i, fetch_k = 0;
       };
-      // The next tile is there; products take the conjugate of what lies there, the solve does not.
       int taken = 0;
-      const auto take_tile = [&](bool diagonal) {
+      const auto take_tile = [&] {
         copy_wait<S::stages - 2>();
-        T* const tile = ring + taken % S::stages * S::tile;
-        if (is_complex<T> && conj_a == diagonal)
-          for_entries(edge, a.row_stride == 1, [&](int r, int c) { tile[c * pitch + r] = conj(tile[c * pitch + r]); });
-        __syncthreads();  // all of it, and everyone is done with the one before
+        __syncthreads();  // all of the next tile is there, and everyone is done with the one before
         fetch_next();
-        ++taken;
-        return tile;
+        return ring + taken++ % S::stages * S::tile;
       };
       __syncthreads();  // nobody reads the strip before
       for_entries(blocks * edge, x.row_stride == 1, [&](int r, int c) {
@@ -217,13 +212,13 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
         if (i > 0) {
           Sum sum;
           for (int k = 0; k < i; ++k) {
-            const T* const tile = take_tile(false);
+            const T* const tile = take_tile();
             if (k == 0) sum.fill([&](int r, int c) { return Wide<T>(Xi[(r0 + r) * pitch + c0 + c]); });
             sum.template subtract<edge, true>(tile + r0, pitch, X + k * S::tile + c0, pitch);
           }
           sum.for_each([&](int r, int c, Wide<T> v) { Xi[(r0 + r) * pitch + c0 + c] = T(v); });
         }
-        T* const tile = take_tile(true);
+        T* const tile = take_tile();
         if (warp == 0) {
           T v[edge];
           const int left = min(edge, n - i * edge);
@@ -247,9 +242,11 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
 
 template <class T>
 void launch_trsm_strips(void* stream, Shape shape, Operand<T> A, Items<T> B, const int* info) {
-  using S = TrsmStrip<T>;
-  const dim3 grid(grid_for(B.count), strips_for(B.count, ceil_div(B.cols, index_t(S::edge))));
-  launch(stream, trsm_strip_kernel<T>, grid, S::threads, S::bytes(B.rows), shape, A.items, A.conj, B, info);
+  if constexpr (!is_complex<T>) {
+    using S = TrsmStrip<T>;
+    const dim3 grid(grid_for(B.count), strips_for(B.count, ceil_div(B.cols, index_t(S::edge))));
+    launch(stream, trsm_strip_kernel<T>, grid, S::threads, S::bytes(B.rows), shape, A.items, B, info);
+  }
 }
 
 template <class T, bool both>
