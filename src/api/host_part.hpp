@@ -82,7 +82,7 @@ class HostPart {
  private:
   host::BlasCallers blas_callers() const { return {threads_, schedule_.threads}; }
 
-  /// The front of its own plan that front s of the split one is a part of, and the columns of that before it.
+  /// The front of its own plan that front s of the split one is a part of.
   index_t whole(index_t s) const { return (split_ ? split_->whole[s] : s) - part_.begin; }
 
   void store_factor(T* factor) const {
@@ -144,7 +144,6 @@ class HostLane {
   }
 
   const T* offloaded() const { return offloaded_; }
-  const T* factor() const { return factor_; }
 
   /// Once what is enqueued is done: values to the host, the part, and back to `factor` and `info` in the engine's
   /// memory.

@@ -21,7 +21,7 @@ template <class T>
 class LevelPlan {
  protected:
   LevelPlan(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning,
-            const LevelOptions& limit)
+            const LevelOptions& options)
       : queue_(std::move(queue)),
         given_(plan),
         split_(sparse::split_fronts(plan, tuning.widest, queue_->host.threads())),
@@ -29,11 +29,11 @@ class LevelPlan {
         tuning_(tuning) {
     data_.solve = find_tuning(core::SolveTuning{}, plan.n, 1);
     sparse::BranchRules rules{sparse::update_shape(tuning, small_fronts()), in_subtree()};
-    if (limit.hybrid) rules.host = choose_host_part(rules);
+    if (options.hybrid) rules.host = choose_host_part(rules);
     constexpr index_t spare = (80 << 20) / sizeof(T);  // branches take time, too
     take(sparse::cut_in_memory(plan_, rules, tuning.spare_percent, spare), false);
-    const std::size_t most = limit.bytes > 0 ? limit.bytes : free_bytes();
-    if (memory_.total() + limit.values > most) stream_within(most, rules, limit);
+    const std::size_t most = options.bytes > 0 ? options.bytes : free_bytes();
+    if (memory_.total() + options.values > most) stream_within(most, rules, options);
     if (given_part_.end > given_part_.begin) {
       host_part_ = std::make_unique<HostPart<T>>(given_, given_part_, host_speed_, split_, plan_, levels_);
       memory_.host += host_part_->bytes() + Host::bytes(*host_part_, value_count(), streams(), offloaded_entries());
@@ -145,9 +145,9 @@ class LevelPlan {
   }
 
   /// Finds branches for a factor that passes through a ring of what the rest leaves of `most` bytes.
-  void stream_within(std::size_t most, const sparse::BranchRules& rules, const LevelOptions& limit) {
+  void stream_within(std::size_t most, const sparse::BranchRules& rules, const LevelOptions& options) {
     const std::size_t column = memory_.vectors;
-    const auto rest = [&] { return memory_.total() - memory_.factor + limit.values; };
+    const auto rest = [&] { return memory_.total() - memory_.factor + options.values; };
     const auto room = [&] {
       return index_t((most - std::min(most, rest())) / sizeof(T)) / sparse::Ring::alignment * sparse::Ring::alignment;
     };
@@ -170,8 +170,8 @@ class LevelPlan {
     const index_t least = sparse::Ring::least(levels_), ring = std::min(room(), sparse::Ring::all(levels_));
     if (ring < least) {
       const std::size_t needed = rest() + std::size_t(least) * sizeof(T);
-      if (limit.bytes == 0) core::throw_out_of_memory("device", needed);
-      fail("SparseCholesky", "max_device_bytes", index_t(limit.bytes), "be at least " + std::to_string(needed));
+      if (options.bytes == 0) core::throw_out_of_memory("device", needed);
+      fail("SparseCholesky", "max_device_bytes", index_t(options.bytes), "be at least " + std::to_string(needed));
     }
     ring_ = sparse::make_ring(levels_, ring);
     memory_.factor = std::size_t(ring) * sizeof(T);

@@ -24,8 +24,8 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
 
  public:
   ByLevel(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning,
-          const LevelOptions& limit)
-      : Base(std::move(queue), plan, tuning, limit) {}
+          const LevelOptions& options)
+      : Base(std::move(queue), plan, tuning, options) {}
 
   SparseMemory memory() const override { return memory_; }
 
@@ -332,8 +332,8 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
 
 template <class T>
 std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueState> queue, const Plan& plan,
-                                                  const core::SparseTuning& tuning, const LevelOptions& limit) {
-  return std::make_unique<ByLevel<T>>(std::move(queue), plan, tuning, limit);
+                                                  const core::SparseTuning& tuning, const LevelOptions& options) {
+  return std::make_unique<ByLevel<T>>(std::move(queue), plan, tuning, options);
 }
 
 #define TRIFACTOR_INSTANTIATE(T)                                                                                  \

@@ -378,6 +378,7 @@ class Usage(BenchTest):
             ("--each: it belongs to bench update", ["cholesky", "--each"]),
             ("tile has no option --against", ["tile", "--against", "lapack"]),
             ("value has no option --tuning", ["value", "--tuning", "nb=8"]),
+            ("--mode: 'hybrid' needs --device cuda", ["sparse", "--device", "host", "--mode", "hybrid"]),
             ("--form: 'x'", ["tile", "--form", "x"]), ("--ib: it belongs to bench tile", ["update", "--ib", "8"]),
             ("'solve' is not one of cholesky, lu", ["inverse", "--method", "solve"]),
             ("--rhs: bench batch has right-hand sides with --method solve", ["batch", "--rhs", "3"]),
@@ -395,7 +396,7 @@ class Usage(BenchTest):
                         ("solve", "against energy method n rhs tuning uplo"),
                         ("inverse", "against energy method n tuning uplo"),
                         ("batch", "against count energy kind method n preset rhs sizes tuning uplo"),
-                        ("sparse", "against count energy matrix max-device-bytes ordering rhs tuning"), ("value", "energy n uplo"),
+                        ("sparse", "against count energy matrix max-device-bytes mode ordering rhs tuning"), ("value", "energy n uplo"),
                         ("update", "each energy looking n nb tuning uplo"),
                         ("tile", "energy form ib leaf n tuning uplo")]:
             with self.subTest(op=op):
