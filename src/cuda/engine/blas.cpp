@@ -74,7 +74,7 @@ void CudaEngine::trsm(Shape shape, Operand<T> A, Items<T> B, const int* info) {
   if (arena().planning() || B.rows == 0 || B.cols == 0 || B.count == 0) return;
   const Traced traced(*this, "trsm", B.rows, B.cols, B.rows);
   if (B.rows <= trsm_kernel_limit) return launch_trsm(stream_, shape, A, B, Pivots<const int>{}, info);
-  if constexpr (!is_complex<T>) launch_trsm_strips(stream_, shape, A, B, info);
+  launch_trsm_strips(stream_, shape, A, B, info);
 }
 
 /// Few columns beside a panel of one matrix: all interchanges, then 32 columns of the panel at a time, in as many rows as it has.
