@@ -124,7 +124,7 @@ typedef struct trifactor_refinement {
 typedef struct trifactor_sparse_memory {
   size_t size;
   size_t factor, updates, lists, vectors, scratch, values, total; /* bytes; LU has factor and vectors only */
-  size_t host; /* of the host, for a factor that does not fit on the device and what is factored there; no part of the total */
+  size_t host; /* of the host: a factor that does not fit on the device, what is factored there; no part of the total */
 } trifactor_sparse_memory;
 typedef struct trifactor_sparse_options {
   size_t size;

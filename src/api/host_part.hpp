@@ -42,14 +42,14 @@ class HostPart {
     };
     first_branch_ = first_of(levels_.cut.host.begin), last_branch_ = first_of(levels_.cut.host.end) - 1;
     first_front_ = levels_.groups[levels_.levels[levels_.branches[first_branch_].begin].begin].begin;
-    last_front_ = levels_.groups[levels_.levels[levels_.branches[last_branch_].end - 1].end - 1].end;
+    front_end_ = levels_.groups[levels_.levels[levels_.branches[last_branch_].end - 1].end - 1].end;
   }
 
-  /// Its branches; and its fronts in the order of Levels::front, from first to behind the last.
+  /// Its branches; and its fronts in the order of Levels::front, from the first one on.
   index_t first_branch() const { return first_branch_; }
   index_t last_branch() const { return last_branch_; }
   index_t first_front() const { return first_front_; }
-  index_t fronts() const { return last_front_ - first_front_; }
+  index_t fronts() const { return front_end_ - first_front_; }
   /// Its part of the factor as the levels store it.
   index_t factor_begin() const { return levels_.branches[first_branch_].factor_begin; }
   index_t factor_entries() const { return levels_.branches[last_branch_].factor_end - factor_begin(); }
@@ -74,7 +74,7 @@ class HostPart {
     std::fill_n(info, fronts(), 0);
     for (index_t item = 0; item < own_.items; ++item)
       if (const index_t column = progress_.failed(item); column >= 0)
-        for (index_t t = first_front_; t < last_front_; ++t)
+        for (index_t t = first_front_; t < front_end_; ++t)
           if (levels_.first[t] <= column && column < levels_.first[t] + levels_.columns[t])
             info[t - first_front_] = int(column - levels_.first[t] + 1);
   }
@@ -118,7 +118,7 @@ class HostPart {
   const int threads_;
   const sparse::Schedule schedule_;
   host::Progress progress_;
-  index_t first_branch_ = 0, last_branch_ = 0, first_front_ = 0, last_front_ = 0;
+  index_t first_branch_ = 0, last_branch_ = 0, first_front_ = 0, front_end_ = 0;
   Buffer<T> factor_, work_;
 };
 
