@@ -117,23 +117,24 @@ bool CudaEngine::lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTun
 template <class T>
 void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left) {
   if (arena().planning()) return;
-  const bool by_cluster = one_strided(A) && A.cols <= lu_panel_width<T>(A.rows);
   {
     const Traced traced(*this, "lu_tile", A.rows, A.cols);
-    if (by_cluster)
-      launch_lu_panel(stream_, A, left, pivots, info);
-    else if (A.cols <= lu_columns<T>(A.rows))
+    if (one_strided(A) && A.cols <= lu_panel_width<T>(A.rows)) return launch_lu_panel(stream_, A, left, pivots, info);
+    const bool in_registers = A.cols <= lu_columns<T>(A.rows);
+    if (one_strided(A) && !in_registers)
+      return launch_lu_tall(stream_, A, left, pivots, static_cast<int*>(flags_), info);
+    if (in_registers)
       launch_lu_rows(stream_, A, pivots, info, false);
     else
       launch_lu(stream_, A, pivots, info);
   }
-  if (!by_cluster) swap_rows(A.block(0, -left, A.rows, left), Pivots<const int>(pivots), min(A.rows, A.cols), false, nullptr);
+  swap_rows(A.block(0, -left, A.rows, left), Pivots<const int>(pivots), min(A.rows, A.cols), false, nullptr);
 }
 template <class T>
 index_t CudaEngine::lu_tile_limit(const Items<T>& A) const {
   const index_t of_cluster = one_strided(A) ? lu_panel_width<T>(A.rows) : 0;
   const index_t width = of_cluster > 0 ? of_cluster : lu_columns<T>(A.rows);
-  return width > 0 ? width : std::numeric_limits<int>::max();
+  return width > 0 ? width : one_strided(A) ? lu_tall_width : std::numeric_limits<int>::max();
 }
 template <class T>
 void CudaEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {

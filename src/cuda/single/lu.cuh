@@ -1,4 +1,4 @@
-// LU of a narrow panel of any height by one block, interchanges and permutations of rows, and the determinant.
+// LU of narrow panels of any height, a block to each, interchanges and permutations of rows, and the determinant.
 #pragma once
 
 #include <cuda/engine/launch.cuh>

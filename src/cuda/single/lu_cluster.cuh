@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(S::threads + 32, 1)
 /// Calls f with the shape for a panel of so many rows: the widest whose rows fit in a cluster. False if there is none.
 template <class T, class F>
 bool with_panel_shape(index_t rows, F f) {
-  constexpr int widest = 32;                               // columns
+  constexpr int widest = 32, narrowest = 8;                // columns
   constexpr int max_rows = 512 / int(sizeof(T)) / widest;  // of a thread with all columns in registers
   constexpr int fast_rows = min(max_rows, 2);              // two are faster than four
   const auto attempt = [&]<class S>() {
@@ -35,15 +35,17 @@ bool with_panel_shape(index_t rows, F f) {
   const auto in_registers = [&]<int rows_of_thread, bool one_block>() {
     return attempt.template operator()<PanelShape<224, rows_of_thread, widest, true, one_block>>();
   };
-  const auto in_memory = [&]<int width, int rows_of_thread>() {
-    return attempt.template operator()<PanelShape<192, rows_of_thread, width, false, false>>();
+  // Twelve warps, with up to 168 registers. Half the columns leave room for twice the rows.
+  const auto in_memory = [&]<int width>(const auto& self) {
+    constexpr int rows_of_thread = max_rows * widest / width;
+    if (attempt.template operator()<PanelShape<352, rows_of_thread, width, false, false>>()) return true;
+    if constexpr (width > narrowest)
+      return self.template operator()<width / 2>(self);
+    else
+      return false;
   };
-  if (in_registers.template operator()<fast_rows, true>() || in_registers.template operator()<fast_rows, false>() ||
-      in_registers.template operator()<max_rows, false>() || in_memory.template operator()<widest, 2 * max_rows>() ||
-      in_memory.template operator()<widest / 2, 4 * max_rows>())
-    return true;
-  if constexpr (max_rows == fast_rows) return in_memory.template operator()<widest / 4, 8 * max_rows>();
-  return false;
+  return in_registers.template operator()<fast_rows, true>() || in_registers.template operator()<fast_rows, false>() ||
+         in_registers.template operator()<max_rows, false>() || in_memory.template operator()<widest>(in_memory);
 }
 
 template <class T>

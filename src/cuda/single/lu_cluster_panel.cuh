@@ -82,7 +82,7 @@ class ClusterPanel {
   static constexpr int no_row = -1 - (1 << 30), all_threads = S::threads + 32;
 
   __device__ static Memory& memory() {
-    extern __shared__ __align__(16) unsigned char panel_memory[];
+    extern __shared__ __align__(32) unsigned char panel_memory[];
     return *reinterpret_cast<Memory*>(panel_memory);
   }
   __device__ int own_row(int i) const { return i * S::threads + rank; }
@@ -111,8 +111,6 @@ class ClusterPanel {
         for (int i = 0; i < S::rows; ++i)
           if (place[i] >= 0)
             copy_async<int(sizeof(T))>(shared_address(&memory().rest_columns[j][own_row(i)]), from + i * S::threads);
-      copy_wait_all();
-      __syncwarp();  // give_raw reads rows of other lanes
     }
   }
 
@@ -123,6 +121,10 @@ class ClusterPanel {
     T* to = A + row(0) + k0 * ld;
     T u[S::step], l[S::rows];
     if (steps > 0) offer([] {});
+    if constexpr (!S::rest_in_registers) {
+      copy_wait_all();  // what load() began, in the first step
+      __syncwarp();     // give_raw reads rows of other lanes
+    }
 #pragma unroll 1
     for (int s = 0; s < steps; ++s, to += ld) {
       const int k = k0 + s;
@@ -325,20 +327,7 @@ class ClusterPanel {
   }
   /// The same for those in shared memory, right of the step at column k. The first of them move to its place.
   __device__ void update_rest_in_memory(int k, int right) {
-#pragma unroll 1
-    for (int j = S::step; j < right; ++j) {
-      T u[S::step], x[S::rows];
-#pragma unroll
-      for (int i = 0; i < S::rows; ++i) x[i] = memory().rest_columns[k + j][own_row(i)];
-#pragma unroll
-      for (int s = 0; s < S::step; ++s) u[s] = memory().upper[s][j];
-#pragma unroll
-      for (int s = 0; s < S::step; ++s)
-#pragma unroll
-        for (int i = 0; i < S::rows; ++i) x[i] = minus_product(x[i], memory().lower[s][own_row(i)], u[s]);
-#pragma unroll
-      for (int i = 0; i < S::rows; ++i) memory().rest_columns[k + j][own_row(i)] = x[i];
-    }
+    if constexpr (S::rest > S::step) update_far_columns(k, right);
 #pragma unroll
     for (int j = 0; j < S::step; ++j)
 #pragma unroll
@@ -353,6 +342,28 @@ class ClusterPanel {
 #pragma unroll
         for (int j = 0; j < S::step; ++j) a[i][j] = minus_product(a[i][j], l, u[j]);
       }
+    }
+  }
+  /// Those that stay in shared memory.
+  __device__ void update_far_columns(int k, int right) {
+    T l[S::step][S::rows];
+#pragma unroll
+    for (int s = 0; s < S::step; ++s)
+#pragma unroll
+      for (int i = 0; i < S::rows; ++i) l[s][i] = memory().lower[s][own_row(i)];
+#pragma unroll 1
+    for (int j = S::step; j < right; ++j) {
+      T u[S::step], x[S::rows];
+#pragma unroll
+      for (int i = 0; i < S::rows; ++i) x[i] = memory().rest_columns[k + j][own_row(i)];
+#pragma unroll
+      for (int s = 0; s < S::step; ++s) u[s] = memory().upper[s][j];
+#pragma unroll
+      for (int s = 0; s < S::step; ++s)
+#pragma unroll
+        for (int i = 0; i < S::rows; ++i) x[i] = minus_product(x[i], l[s][i], u[s]);
+#pragma unroll
+      for (int i = 0; i < S::rows; ++i) memory().rest_columns[k + j][own_row(i)] = x[i];
     }
   }
 

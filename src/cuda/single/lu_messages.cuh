@@ -71,9 +71,9 @@ __device__ unsigned best_lane_mask(PivotCandidate mine, unsigned& high, const Me
   return Warp::best_of_tied<two_words>(tied & __ballot_sync(~0u, mine.place >= 0), mine.key, mine.place);
 }
 
-/// A candidate with its row, from the column of the pivot to the last one of the step.
+/// A candidate with its row, from the column of the pivot to the last one of the step. Two lanes send it together.
 template <class T, int step>
-struct alignas(16) PivotMessage {
+struct alignas(32) PivotMessage {
   PivotCandidate candidate;
   T inverse;  // of the pivot, where it has one
   alignas(16) T entries[step];

@@ -62,6 +62,12 @@ index_t lu_panel_width(index_t rows);
 template <class T>
 void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info);
 
+// single/lu_tall.cuh: the same for a panel of any height, best with so many columns. Wants flags, which must be zero and are
+// so again afterwards: one, and four for each of up to 528 blocks.
+inline constexpr index_t lu_tall_width = 8;
+template <class T>
+void launch_lu_tall(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* flags, int* info);
+
 // single/lu.cuh
 template <class T>
 void launch_lu(void* stream, Items<T> A, Pivots<int> pivots, int* info);
