@@ -21,7 +21,8 @@ help:
 	@echo 'TRIFACTOR_CUDA=auto|on|off and TRIFACTOR_SCALARS=f32,f64,c32,c64 may follow each of them'
 
 configure: packages
-	cmake --preset release -DTRIFACTOR_CUDA=$(TRIFACTOR_CUDA) -DTRIFACTOR_SCALARS=$(TRIFACTOR_SCALARS)
+	cmake --preset release -DTRIFACTOR_CUDA=$(TRIFACTOR_CUDA) -DTRIFACTOR_SCALARS=$(TRIFACTOR_SCALARS) \
+	  -DTRIFACTOR_QUICK_KERNELS=OFF
 
 build: configure
 	cmake --build build -j $(JOBS)

@@ -1,4 +1,5 @@
-# Writes OUTPUT: TRIFACTOR_COMMIT, the commit of SOURCE ("-dirty" when tracked files differ), "unknown" outside git.
+# Writes OUTPUT: TRIFACTOR_COMMIT, the commit of SOURCE ("-dirty" when tracked files differ), "unknown" outside git. QUICK: kernels
+# are not those that are to be measured, and it says so.
 if(NOT COMMIT)
   execute_process(COMMAND git rev-parse --short=7 HEAD WORKING_DIRECTORY ${SOURCE}
                   OUTPUT_VARIABLE COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
@@ -11,5 +12,8 @@ if(NOT COMMIT)
       string(APPEND COMMIT -dirty)
     endif()
   endif()
+endif()
+if(QUICK)
+  string(APPEND COMMIT -quick-kernels)
 endif()
 file(CONFIGURE OUTPUT ${OUTPUT} CONTENT "#pragma once\n\n#define TRIFACTOR_COMMIT \"${COMMIT}\"\n")

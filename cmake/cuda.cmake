@@ -31,6 +31,12 @@ if(NOT wanted STREQUAL "off")
     enable_language(CUDA)
     # nvcc's own level is that of the host's part alone, which launches: -O1 takes up to 1.2 s a file less, with the same kernels.
     string(REPLACE -O3 -O1 CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
+    if(TRIFACTOR_QUICK_KERNELS)   # nvcc before 12.8 has no such option: then kernels are compiled as always
+      include(CheckCompilerFlag)
+      check_compiler_flag(CUDA --Ofast-compile=max TRIFACTOR_HAS_OFAST_COMPILE)
+      add_compile_options("$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${TRIFACTOR_HAS_OFAST_COMPILE}>>:--Ofast-compile=max>")
+      message(STATUS "Kernels are compiled quickly (TRIFACTOR_QUICK_KERNELS): for tests on a machine without a GPU, not for use")
+    endif()
     find_package(CUDAToolkit)
     set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)   # one runtime for the library and its user
     if(TARGET CUDA::cudart AND TARGET CUDA::cublas AND TARGET CUDA::cusolver)

@@ -18,7 +18,7 @@ add_custom_command(
 # commit.hpp, for the tools: looked up at every build, written only when it changes.
 add_custom_target(commit_header
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${generated}/commit.hpp -DCOMMIT=${TRIFACTOR_COMMIT}
-          -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
+          -DQUICK=${TRIFACTOR_QUICK_KERNELS} -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake
   BYPRODUCTS ${generated}/commit.hpp COMMENT "" VERBATIM)
 
 # Few .cu files: each takes five seconds for its headers alone. An operation is a .cuh in src/cuda/batched, single, sparse or

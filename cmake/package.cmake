@@ -2,6 +2,9 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/trifactor)
 
+if(TRIFACTOR_QUICK_KERNELS)
+  install(CODE "message(WARNING \"kernels were compiled without most optimizations, for tests: make install compiles them again\")")
+endif()
 install(TARGETS trifactor EXPORT trifactorTargets)
 add_custom_target(installed_files)   # what `make install` builds
 add_dependencies(installed_files trifactor)
