@@ -13,6 +13,12 @@ template <class T>
 bool one_strided(const Items<T>& A) {
   return A.count == 1 && !A.pointers;
 }
+/// The most columns of panels that are factored by a cluster for each; 0: others do. Of a batch, where a block has too few
+/// registers for the rows.
+template <class T>
+index_t lu_cluster_columns(const Items<T>& A) {
+  return one_strided(A) || lu_columns<T>(A.rows) == 0 ? lu_panel_width<T>(A.rows) : 0;
+}
 }  // namespace
 
 template <class T>
@@ -119,7 +125,7 @@ void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
   if (arena().planning()) return;
   {
     const Traced traced(*this, "lu_tile", A.rows, A.cols);
-    if (one_strided(A) && A.cols <= lu_panel_width<T>(A.rows)) return launch_lu_panel(stream_, A, left, pivots, info);
+    if (A.cols <= lu_cluster_columns(A)) return launch_lu_panel(stream_, A, left, pivots, info);
     const bool in_registers = A.cols <= lu_columns<T>(A.rows);
     if (one_strided(A) && !in_registers)
       return launch_lu_tall(stream_, A, left, pivots, static_cast<int*>(flags_), info);
@@ -132,8 +138,7 @@ void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
 }
 template <class T>
 index_t CudaEngine::lu_tile_limit(const Items<T>& A) const {
-  const index_t of_cluster = one_strided(A) ? lu_panel_width<T>(A.rows) : 0;
-  const index_t width = of_cluster > 0 ? of_cluster : lu_columns<T>(A.rows);
+  const index_t of_cluster = lu_cluster_columns(A), width = of_cluster > 0 ? of_cluster : lu_columns<T>(A.rows);
   return width > 0 ? width : one_strided(A) ? lu_tall_width : std::numeric_limits<int>::max();
 }
 template <class T>

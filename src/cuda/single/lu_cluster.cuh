@@ -1,4 +1,4 @@
-// LU of a narrow panel of one matrix in one launch, by one cluster of blocks: which shape it takes for so many rows.
+// LU of narrow panels in one launch, by a cluster of blocks for each: which shape it takes for so many rows.
 #pragma once
 
 #include <cuda/engine/launch.cuh>
@@ -9,12 +9,13 @@ namespace trifactor::cuda {
 
 template <class T, class S>
 __global__ void __launch_bounds__(S::threads + 32, 1)
-    lu_panel_kernel(Tile<T> A, int left, int blocks, int* pivots, int first, int* info) {
+    lu_panel_kernel(Items<T> A, int left, int blocks, Pivots<int> pivots, int* info) {
 #if TRIFACTOR_HAS_CLUSTERS
+  const int b = int(blockIdx.x) / blocks, first = int(pivots.first);
   wait_for_launch_before();
-  if (*info < 0) return;
-  const int zero_at = ClusterPanel<T, S>(A, left, blocks, pivots, first).factor();
-  if (zero_at != 0 && blockIdx.x == 0 && *info == 0) *info = first + zero_at;
+  if (info[b] < 0) return;
+  const int zero_at = ClusterPanel<T, S>(A.item(b), left, blocks, pivots.item(b), first).factor();
+  if (zero_at != 0 && int(blockIdx.x) % blocks == 0 && info[b] == 0) info[b] = first + zero_at;
 #endif
 }
 
@@ -60,8 +61,8 @@ void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots,
   with_panel_shape<T>(A.rows, [&](auto shape) {
     using S = decltype(shape);
     const int blocks = int(ceil_div(A.rows, S::block_rows));
-    launch_early(stream, lu_panel_kernel<T, S>, unsigned(blocks), S::threads + 32, sizeof(PanelMemory<T, S>),
-                 unsigned(blocks), A.item(0), int(left), blocks, pivots.data, int(pivots.first), info);
+    launch_early(stream, lu_panel_kernel<T, S>, unsigned(A.count * blocks), S::threads + 32, sizeof(PanelMemory<T, S>),
+                 unsigned(blocks), A, int(left), blocks, pivots, info);
   });
 }
 

@@ -54,15 +54,15 @@ inline constexpr index_t inverse_edge = sizeof(T) > 8 ? 32 : 64;
 template <class T>
 inline constexpr index_t inverse_block_size = inverse_edge<T>*(inverse_edge<T> + 1);
 
-// single/lu_cluster.cuh: a narrow panel of one strided matrix, by one cluster of blocks. lu_panel_width is the most columns
-// that one with so many rows may have; 0: it is too tall, or the device has no clusters. The interchanges are made in
-// `left` columns to the left of A too.
+// single/lu_cluster.cuh: narrow panels, by a cluster of blocks for each. lu_panel_width is the most columns that one with so
+// many rows may have; 0: it is too tall, or the device has no clusters. The interchanges are made in `left` columns to the
+// left of A too.
 template <class T>
 index_t lu_panel_width(index_t rows);
 template <class T>
 void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info);
 
-// single/lu_tall.cuh: the same for a panel of any height, best with so many columns. Wants flags, which must be zero and are
+// single/lu_tall.cuh: the same for one strided matrix of any height, best with so many columns. Wants flags, which must be zero and are
 // so again afterwards: one, and four for each of up to 528 blocks.
 inline constexpr index_t lu_tall_width = 8;
 template <class T>
