@@ -94,7 +94,8 @@ void launch_lu_tall(void* stream, Items<T> A, index_t left, Pivots<int> pivots, 
   constexpr index_t max_blocks = 528;  // four for each multiprocessor of an H200
   const unsigned blocks = unsigned(min(ceil_div(A.rows, tall_threads), max_blocks));
   for (index_t k = 0; k <= min(A.rows, A.cols); ++k)
-    launch_early(stream, lu_column_kernel<T>, blocks, tall_threads, 0, 0, A.item(0), int(k), int(left), flags, pivots, info);
+    launch_early(stream, lu_column_kernel<T>, blocks, tall_threads, 0, 0, A.item(0), int(k), int(left), flags, pivots,
+                 info);
 }
 
 }  // namespace trifactor::cuda
