@@ -31,7 +31,7 @@ if(NOT wanted STREQUAL "off")
     enable_language(CUDA)
     # nvcc's own level is that of the host's part alone, which launches: -O1 takes up to 1.2 s a file less, with the same kernels.
     string(REPLACE -O3 -O1 CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
-    if(TRIFACTOR_QUICK_KERNELS)   # nvcc before 12.8 has no such option: then kernels are compiled as always
+    if(TRIFACTOR_QUICK_KERNELS)   # where nvcc has no such option, kernels are compiled as always
       include(CheckCompilerFlag)
       check_compiler_flag(CUDA --Ofast-compile=max TRIFACTOR_HAS_OFAST_COMPILE)
       add_compile_options("$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${TRIFACTOR_HAS_OFAST_COMPILE}>>:--Ofast-compile=max>")
