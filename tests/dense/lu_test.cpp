@@ -100,8 +100,8 @@ TYPED_TEST(Lu, FactorsWithWidePanels) {
 }
 
 // On CUDA the rows of a panel are those of one block, of few blocks, and of 16: with all columns in registers, with some of
-// them in shared memory, and with fewer columns at a time. The tallest ones take a launch for each column. Columns of 52,000 rows are too tall for a block's shared memory
-// when they are permuted in the end.
+// them in shared memory, and with fewer columns at a time. The tallest ones take a launch for each column. Columns of 52,000
+// rows are too tall for a block's shared memory when they are permuted in the end.
 TYPED_TEST(Lu, FactorsTallPanels) {
   for (auto [m, n] : {std::pair<index_t, index_t>{223, 33}, {225, 32}, {449, 40}, {900, 65}, {1800, 31}, {4000, 33}, {7200, 40},
                       {14400, 33}, {28800, 17}, {57400, 9}, {52000, 40}, {92000, 5}}) {
