@@ -1,4 +1,4 @@
-// LU of a narrow panel of one matrix by one cluster of blocks. A thread has rows of the panel, wherever interchanges
+// LU of a narrow panel by one cluster of blocks. A thread has rows of the panel, wherever interchanges
 // would move them; at the end they go to where LAPACK's interchanges put them.
 //
 // A column: every warp finds its best candidate, and every block sends the best of its warps with its row to all blocks

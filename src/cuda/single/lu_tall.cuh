@@ -27,9 +27,9 @@ __device__ PivotCandidate best_of_block(PivotCandidate mine) {
   return of_warps[__ffs(int(winner)) - 1];
 }
 
-/// Scales column k - 1, whose pivot is in its row, updates the columns behind it with it, and finds the pivot of column
-/// k: the last block makes that interchange, in `left` columns to the left too. k = 0: there is no column before.
-/// k = min(m, n): no pivot is left. Flags are zero, and so again afterwards.
+/// Divides column k - 1 by its pivot, which is in row k - 1, updates the columns to its right, and finds the pivot of
+/// column k. The last block to arrive makes that interchange, in `left` columns to the left too. Without a column k - 1,
+/// or a pivot in column k, the launch does the other half.
 template <class T>
 __global__ void __launch_bounds__(tall_threads)
     lu_column_kernel(Tile<T> A, int k, int left, int* flags, Pivots<int> pivots, int* info) {
@@ -44,8 +44,7 @@ __global__ void __launch_bounds__(tall_threads)
   const int m = int(A.rows), n = int(A.cols), rank = int(threadIdx.x);
   const T* const upper = A.data + (k - 1) + (k - 1) * ld;  // row k - 1 from its pivot on
   const T d = k > 0 ? *upper : T(1);
-  const PivotKey key_of_d = pivot_key(d);
-  const Quotient<T> divide(d, reciprocal(d), key_of_d.high);
+  const Quotient<T> divide(d, reciprocal(d), pivot_key(d).high);
   PivotCandidate best = no_candidate;
   for (int row = k + int(blockIdx.x) * tall_threads + rank; row < m; row += int(gridDim.x) * tall_threads) {
     T* const a = A.data + row;
@@ -91,8 +90,7 @@ __global__ void __launch_bounds__(tall_threads)
 
 template <class T>
 void launch_lu_tall(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* flags, int* info) {
-  constexpr index_t max_blocks = 528;  // four for each multiprocessor of an H200
-  const unsigned blocks = unsigned(min(ceil_div(A.rows, tall_threads), max_blocks));
+  const unsigned blocks = unsigned(min(ceil_div(A.rows, tall_threads), lu_tall_blocks));
   for (index_t k = 0; k <= min(A.rows, A.cols); ++k)
     launch_early(stream, lu_column_kernel<T>, blocks, tall_threads, 0, 0, A.item(0), int(k), int(left), flags, pivots,
                  info);

@@ -62,9 +62,9 @@ index_t lu_panel_width(index_t rows);
 template <class T>
 void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info);
 
-// single/lu_tall.cuh: the same for one strided matrix of any height, best with so many columns. Wants flags, which must be zero and are
-// so again afterwards: one, and four for each of up to 528 blocks.
-inline constexpr index_t lu_tall_width = 8;
+// single/lu_tall.cuh: the same for one strided matrix of any height, best with so many columns, by up to so many blocks,
+// four for each multiprocessor of an H200. Wants 4 + 4 lu_tall_blocks flags, which must be zero and are so again afterwards.
+inline constexpr index_t lu_tall_width = 8, lu_tall_blocks = 528;
 template <class T>
 void launch_lu_tall(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* flags, int* info);
 
