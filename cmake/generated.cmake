@@ -26,8 +26,8 @@ add_custom_target(commit_header
 # to compile are in one of these files, for all scalars. Each of the others has a file for the real scalars and one for the
 # complex ones.
 set(shared_files shortest lu trsm cholesky_solve trsm_inverted)
-set(shortest_operations entries/entries entries/fronts sparse/small_fronts single/lu single/lu_left single/lu_tall batched/lu_shared
-  batched/gemm single/lu_beside batched/lu_trailing)
+set(shortest_operations entries/entries entries/fronts sparse/small_fronts single/lu single/lu_left single/lu_tall
+  batched/lu_shared batched/gemm single/lu_beside batched/lu_trailing)
 set(lu_operations batched/lu_registers single/lu_cluster)
 set(trsm_operations batched/trsm single/trsm_sweep)
 set(cholesky_solve_operations batched/cholesky_solve)
