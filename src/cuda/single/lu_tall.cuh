@@ -28,8 +28,8 @@ __device__ PivotCandidate best_of_block(PivotCandidate mine) {
 }
 
 /// Divides column k - 1 by its pivot, which is in row k - 1, updates the columns to its right, and finds the pivot of
-/// column k. The last block to arrive makes that interchange, in `left` columns to the left too. Without a column k - 1,
-/// or a pivot in column k, the launch does the other half.
+/// column k. The last block to arrive makes that interchange, in `left` columns to the left too. Without a column k -
+/// 1, or a pivot in column k, the launch does the other half.
 template <class T>
 __global__ void __launch_bounds__(tall_threads)
     lu_column_kernel(Tile<T> A, int k, int left, int* flags, Pivots<int> pivots, int* info) {
