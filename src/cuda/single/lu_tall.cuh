@@ -28,8 +28,8 @@ __device__ PivotCandidate best_of_block(PivotCandidate mine) {
 }
 
 /// Divides column k - 1 by its pivot, which is in row k - 1, updates the columns to its right, and finds the pivot of
-/// column k. The last block to arrive makes that interchange, in `left` columns to the left too. Without a column k -
-/// 1, or a pivot in column k, the launch does the other half.
+/// column k. The last block to arrive makes that interchange, in `left` columns to the left too. The first launch, with
+/// k = 0, finds a pivot and does nothing else; the last one finds none.
 template <class T>
 __global__ void __launch_bounds__(tall_threads)
     lu_column_kernel(Tile<T> A, int k, int left, int* flags, Pivots<int> pivots, int* info) {
@@ -44,7 +44,8 @@ __global__ void __launch_bounds__(tall_threads)
   const int m = int(A.rows), n = int(A.cols), rank = int(threadIdx.x);
   const T* const upper = A.data + (k - 1) + (k - 1) * ld;  // row k - 1 from its pivot on
   const T d = k > 0 ? *upper : T(1);
-  const Quotient<T> divide(d, reciprocal(d), pivot_key(d).high);
+  const PivotKey key_of_d = pivot_key(d);
+  const Quotient<T> divide(d, reciprocal(d), key_of_d.high);
   PivotCandidate best = no_candidate;
   for (int row = k + int(blockIdx.x) * tall_threads + rank; row < m; row += int(gridDim.x) * tall_threads) {
     T* const a = A.data + row;
