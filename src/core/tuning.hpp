@@ -49,7 +49,8 @@ struct LuTuning {
 };
 
 struct SolveTuning {
-  index_t sweep_columns = 8;  // CUDA: up to so many right-hand sides, one launch solves with one triangle
+  index_t sweep_columns = 8;  // CUDA: up to so many right-hand sides, one launch solves with a triangle,
+  index_t sweep_groups = 64;  // or with those of a batch: up to so many groups of four right-hand sides of an item
   index_t fused = 128;        // up to so many, one launch solves with small Cholesky factors of a batch; host: those of
                               // a batch are solved side by side in SIMD lanes,
   index_t interleaved = 0;    // host: up to this order

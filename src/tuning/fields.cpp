@@ -27,7 +27,7 @@ constexpr index_t crossover[] = {0, order}, crossover_of_entries[] = {1, entries
 constexpr index_t two_words[] = {0, 1};
 constexpr index_t widths[] = {16, 32, 64, 128, 256, 512, 1024, 2048}, step_widths[] = {16, 32, 64, 128};
 constexpr index_t bands[] = {1, 2, 4, 8}, orders_per_item[] = {8, 10, 12, 16, 20, 24, 32, 40, 64};
-constexpr index_t sides[] = {0, 1, 4, 8, 16, 32, 64, 128}, sides_at_once[] = {8, 16, 32, 64, 128};
+constexpr index_t sides[] = {0, 1, 4, 8, 16, 32, 64, 128}, sides_at_once[] = {8, 16, 32, 64, 128}, sweeps[] = {0, 16, 32, 64, 128, 512};
 constexpr index_t solve_rows[] = {64, 128, 256, 512}, halved[] = {512, 1024, 2048, 4096, order};
 constexpr index_t inverse_columns[] = {128, 256, 512, 1024, 2048};
 constexpr index_t front_columns[] = {64, 128, 256, 512, 1024}, front_rows[] = {256, 512, 1024, 2048, 4096};
@@ -84,6 +84,7 @@ constexpr Field lu_fields[] = {
 };
 constexpr Field solve_fields[] = {
     number<&SolveTuning::sweep_columns>("sweep_columns", 0, order, none, {sides, Calls::One, 65}),
+    number<&SolveTuning::sweep_groups>("sweep_groups", 0, order, none, {sweeps, Calls::Many, 65, 4096}),
     number<&SolveTuning::fused>("fused", 0, order, in_batches, in_batches),
     number<&SolveTuning::interleaved>("interleaved", 0, order, {crossover, Calls::Many}),
     number<&SolveTuning::invert>("invert", 0, order, none, {crossover, Calls::One, 65}),

@@ -356,27 +356,70 @@ TYPED_TEST(BatchCalls, NoItemsAndItemsOfNothing) {
       }
 }
 
+/// Larger factors of a batch: halved, or all items in one launch, for few right-hand sides unless a tuning forces it.
+struct WayForLarger {
+  const char *tuning, *path;
+  index_t columns;
+};
+constexpr WayForLarger ways_for_larger[] = {
+    {"sweep_columns=0", "halved", 9},
+    {"", "halved", 40},
+    {"", "one launch", 1},
+    {"sweep_columns=7", "one launch", 7},
+    {"sweep_columns=40 sweep_groups=2147483647", "one launch", 33},
+    {"sweep_groups=9", "halved", 5},  // two groups for each of five items
+};
+
 TYPED_TEST(BatchCalls, SolvesWithLargerFactors) {
   using T = TypeParam;
   for (Kind kind : all_kinds)
-    for (Uplo uplo : both_uplos)
-      for (index_t n : {66, 97, 300}) {
+    for (index_t n : {66, 97, 300})
+      for (const WayForLarger& way : ways_for_larger) {
+        SCOPED_TRACE(::testing::Message() << name(kind) << " n=" << n << " rhs=" << way.columns << ' ' << way.tuning);
         const auto A = this->items(kind, 5, n);
-        auto L = factor_cholesky(this->q, kind, uplo, A);
-        L.info[2] = 1;  // as if item 2 had failed
-        for (index_t columns : {9, 40}) {
-          SCOPED_TRACE(::testing::Message() << name(kind) << ' ' << name(uplo) << " n=" << n << " rhs=" << columns);
-          Items<T> B;
-          for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, columns, 1));
-          const auto X = solve_cholesky(this->q, kind, uplo, L, B);
-          EXPECT_EQ(testing::path_taken(), on_cuda() ? "halved" : "item by item");
+        Items<T> B;
+        for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, way.columns, 1));
+        const auto expect_all_but_2 = [&](Op op, const Items<T>& X) {
+          EXPECT_EQ(testing::path_taken(), on_cuda() ? way.path : "item by item");
           for (std::size_t i = 0; i < A.size(); ++i)
             if (i == 2)
               EXPECT_TRUE(same_bits(X[i], B[i]));
             else
-              EXPECT_LT(solve_ratio(Op::None, A[i], X[i], B[i]), threshold) << "item " << i;
+              EXPECT_LT(solve_ratio(op, A[i], X[i], B[i]), threshold) << "item " << i;
+        };
+        for (Uplo uplo : both_uplos) {
+          auto L = factor_cholesky(this->q, kind, uplo, A);
+          L.info[2] = 1;  // as if item 2 had failed
+          expect_all_but_2(Op::None, solve_cholesky(this->q, kind, uplo, L, B, {.tuning = way.tuning}));
         }
+        auto LU = factor_lu(this->q, kind, A);
+        LU.info[2] = 1;
+        for (Op op : all_ops) expect_all_but_2(op, solve_lu(this->q, kind, op, LU, B, {.tuning = way.tuning}));
       }
+}
+
+/// Blocks of one launch wait for each other: batches of many groups again and again, the bits always the same.
+TYPED_TEST(BatchCalls, SolvesOfManyItemsInOneLaunchRepeatTheirBits) {
+  using T = TypeParam;
+  if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
+  for (index_t count : {1, 7, 300})
+    for (index_t columns : {1, 6}) {
+      SCOPED_TRACE(::testing::Message() << count << " items, rhs=" << columns);
+      const auto A = this->items(Kind::Ragged, count, 200);
+      const auto L = factor_cholesky(this->q, Kind::Ragged, Uplo::Lower, A);
+      Items<T> B;
+      for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, columns));
+      const auto solve = [&](Queue& q) {
+        return solve_cholesky(q, Kind::Ragged, Uplo::Lower, L, B, {.tuning = "sweep_groups=2147483647"});
+      };
+      const auto X = solve(this->q);
+      EXPECT_EQ(testing::path_taken(), "one launch");
+      expect_solved(A, X, B);
+      for (int repeat = 0; repeat < 5; ++repeat) {
+        const auto again = solve(this->q);
+        for (std::size_t i = 0; i < X.size(); ++i) ASSERT_TRUE(same_bits(X[i], again[i])) << "item " << i;
+      }
+    }
 }
 
 TYPED_TEST(BatchCalls, InvertsEveryItem) {

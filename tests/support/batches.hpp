@@ -147,10 +147,11 @@ LuItems<T> factor_lu(Queue& q, Kind kind, const Items<T>& A, const LuOptions& op
 }
 
 template <class T>
-Items<T> solve_lu(Queue& q, Kind kind, Op op, const LuItems<T>& A, const Items<T>& B) {
+Items<T> solve_lu(Queue& q, Kind kind, Op op, const LuItems<T>& A, const Items<T>& B,
+                  const SolveOptions& options = {}) {
   DeviceBatch<T> LU(q, A.F), X(q, B);
   DeviceArray<int> info(q, A.info), pivots(q, joined_pivots(A));
-  as(kind, LU, X, [&](auto lu, auto x) { lu_solve(q, op, lu, pivots.data(), x, info.data()); });
+  as(kind, LU, X, [&](auto lu, auto x) { lu_solve(q, op, lu, pivots.data(), x, info.data(), options); });
   q.sync();
   const auto result = X.download(), F = LU.download();
   for (std::size_t i = 0; i < B.size(); ++i) {
@@ -223,7 +224,7 @@ void expect_inverted(const Items<T>& A, const Items<T>& start, const Items<T>& X
                                                const SolveOptions&);                                                  \
   TRIFACTOR_TEST_CALLS std::vector<real_t<T>> log_det(Queue&, Kind, Uplo, const FactoredItems<T>&);                   \
   TRIFACTOR_TEST_CALLS LuItems<T> factor_lu(Queue&, Kind, const Items<T>&, const LuOptions&);                         \
-  TRIFACTOR_TEST_CALLS Items<T> solve_lu(Queue&, Kind, Op, const LuItems<T>&, const Items<T>&);                       \
+  TRIFACTOR_TEST_CALLS Items<T> solve_lu(Queue&, Kind, Op, const LuItems<T>&, const Items<T>&, const SolveOptions&);  \
   TRIFACTOR_TEST_CALLS void expect_right(const Items<T>&, const LuItems<T>&);                                         \
   TRIFACTOR_TEST_CALLS void expect_right(Uplo, const Items<T>&, const FactoredItems<T>&);                             \
   TRIFACTOR_TEST_CALLS void expect_solved(const Items<T>&, const Items<T>&, const Items<T>&);                         \

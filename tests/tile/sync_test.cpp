@@ -4,6 +4,7 @@
 #include "thread_team.hpp"
 
 #include <tile/cholesky.hpp>
+#include <tile/invert.hpp>
 #include <tile/lu.hpp>
 #include <tile/trsm.hpp>
 
@@ -30,7 +31,7 @@ constexpr bool sanitized = false;
 
 constexpr int threads = 4;
 constexpr int sanitizer_exit_code = 66;
-constexpr const char* routines[] = {"cholesky", "trsm", "lu"};
+constexpr const char* routines[] = {"cholesky", "trsm", "lu", "invert"};
 
 /// A routine and its data, so arranged that without any one of its syncs two ranks touch the same entry unordered.
 class Work {
@@ -38,7 +39,7 @@ class Work {
   explicit Work(const std::string& routine) : routine(routine) {
     const int m = rows(), n = cols();
     A.assign((m + 1) * n, 0.01);  // a row of padding, which a broken pivot search may choose
-    B.assign(m * n, 1.0);
+    B.assign((m + 1) * n, routine == "invert" ? 0.0 : 1.0);
     for (int j = 0; j < n; ++j) {
       if (routine == "lu")
         at(m - 1 - j * threads, j) = 10;  // the last rank holds every pivot: each level of the search writes
@@ -57,10 +58,14 @@ class Work {
   template <tile::Team G>
   void operator()(const G& team) {
     const int m = rows(), n = cols();
-    const core::Tile<double> tile{A.data(), m, n, 1, m + 1}, X{B.data(), m, n, 1, m};
+    const core::Tile<double> tile{A.data(), m, n, 1, m + 1}, X{B.data(), m, n, 1, m + 1};
     if (routine == "cholesky") tile::cholesky(team, tile);
     if (routine == "trsm") tile::trsm(team, true, false, core::Tile<const double>(tile), false, X);
     if (routine == "lu") tile::lu(team, tile, pivots, 0, candidates);
+    if (routine == "invert") {
+      tile::invert_triangle<inverted>(team, true, A.data(), B.data(), m + 1);
+      team.sync();  // the inverse is there
+    }
     double sum = 0;
     for (int j = 0; j < n; ++j)
       for (int i = 0; i < m; ++i) sum += tile(i, j) + X(i, j);
@@ -74,8 +79,13 @@ class Work {
   tile::PivotCandidate<double> candidates[threads] = {};
   double sums[threads] = {};
 
-  int rows() const { return routine == "lu" ? 3 * threads : 20; }  // 20: three blocks of 8, the last not full
-  int cols() const { return routine == "lu" ? 3 : 20; }
+  static constexpr int inverted = 32;  // two blocks of 16
+  int rows() const {
+    return routine == "lu"       ? 3 * threads
+           : routine == "invert" ? inverted
+                                 : 20;  // 20: three blocks of 8, the last not full
+  }
+  int cols() const { return routine == "lu" ? 3 : rows(); }
   double& at(int i, int j) { return A[i + j * (rows() + 1)]; }
 };
 

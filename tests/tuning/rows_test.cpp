@@ -301,7 +301,7 @@ TEST(TuningRows, AWrongLineNamesTheFileTheLineAndTheRule) {
       {"sm_90 cholesky f64 count<0 : nb=128", "no count fits"},
       {"sm_90 cholesky f64 :", "sets nothing"},
       {"sm_90 cholesky f64 : nb=0", "nb must be a whole number from 1 to 2147483647, not \"0\""},
-      {"sm_90 solve f64 : leaf=8", "the fields of solve are sweep_columns, fused, interleaved, invert, nb, halve, columns"},
+      {"sm_90 solve f64 : leaf=8", "the fields of solve are sweep_columns, sweep_groups, fused, interleaved, invert, nb, halve, columns"},
       {"sm_90 cholesky f64 : nb=8 : leaf=8", "\":\""},
   };
   for (const auto& c : cases) {

@@ -99,12 +99,15 @@ template <>
 struct BlockShapes<double> {
   using Panels = PanelShape<double, 4, 4, 144>;  // at 128 0.70, resident 0.83; at 144 1.06 and 1.07
   using Resident192 = BlockColumns<double, BlockShape{.warps = 6, .blocks_per_sm = 2, .resident_tiles = 3}>;
+  using Resident224 =
+      BlockColumns<double, BlockShape{.warps = 8, .blocks_per_sm = 2, .resident_tiles = 3, .late_rows = 1}>;
   using Resident256 = BlockColumns<double, BlockShape{.warps = 12, .resident_tiles = 4}>;
   using Resident384 = BlockColumns<double, BlockShape{.warps = 12, .resident_tiles = 5, .late_rows = 2}>;
   using Streamed =
       BlockColumns<double, BlockShape{.warps = 6, .blocks_per_sm = 2, .wide = 2}>;  // at 512 2.5, wide = 1 2.8
   using All = ShapeList<UpTo<Panels, 112>, UpTo<Panels, 128>, Panels,
-                        Resident192,  // at 192 1.60; at 200, by the next, 2.60
+                        Resident192,  // at 192 1.59, Resident224 1.87
+                        Resident224,  // at 200 2.15, Resident256 2.61; at 224 2.54 and 2.94
                         Resident256,  // at 256 3.9, 16 warps 4.5
                         Resident384,  // at 384 1.08, Streamed 1.36
                         Streamed>;

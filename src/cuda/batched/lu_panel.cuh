@@ -78,11 +78,11 @@ struct LaneGroup {
       return x;
     }
   }
-  /// The lane of the group with the largest key, and among equals the one in the uppermost place, as a mask of one bit;
-  /// 0 where none of them is a candidate.
+  /// The lane of the group with the largest key, and among equals the one in the uppermost place, as a mask of one bit,
+  /// and the high word of its key; 0 where none of them is a candidate. Keys of others have a high word of 0.
   template <bool two_words>
-  __device__ static unsigned best_mask(bool candidate, PivotKey key, int place) {
-    const unsigned top = largest(candidate ? key.high : 0);
+  __device__ static unsigned best_mask(bool candidate, PivotKey key, int place, unsigned& top) {
+    top = largest(key.high);
     const unsigned tied = __ballot_sync(~0u, candidate && key.high == top) & mask();
     const bool several = (tied & (tied - 1)) != 0;
     if (lanes == 32 ? several : __any_sync(~0u, several)) return best_of_tied<two_words>(tied, key, place);
@@ -99,22 +99,22 @@ struct LaneGroup {
     const unsigned uppermost = largest(tied & self ? ~unsigned(place) : 0);
     return __ballot_sync(~0u, (tied & self) && ~unsigned(place) == uppermost) & group;
   }
-  /// That lane, or -1.
-  template <bool two_words>
-  __device__ static int best(bool candidate, PivotKey key, int place) {
-    return __ffs(int(best_mask<two_words>(candidate, key, place))) - 1;
-  }
 };
 
 /// `width` columns in registers. Registers are rotated by `step` columns after every `step` columns, so that the
-/// unrolled code is that long only. A matrix belongs to `lanes` lanes of a warp, or to a block.
+/// unrolled code is that long only; width: they stay. A matrix belongs to `lanes` lanes of a warp, or to a block.
 template <class T, int width, int step, int lanes, bool is_block>
 struct LuRows {
   static constexpr int vector = 16 / int(sizeof(T)) > 1 ? 16 / int(sizeof(T)) : 1;  // entries that are moved together
-  static constexpr int pitch = width + vector;  // between rows in shared memory; behind a row the pivot's reciprocal
   static constexpr bool two_words = sizeof(Real<T>) == 8;
   static_assert(width % step == 0 && step % vector == 0);
   using Vector = EntryVector<T, vector>;
+  /// Behind the pivot row in shared memory: the pivot's reciprocal, and where the row stood.
+  struct alignas(16) RowEnd {
+    T inverse;
+    int place;
+  };
+  static constexpr int pitch = width + int(sizeof(RowEnd) / sizeof(T));  // between rows in shared memory
   struct Candidate {
     PivotKey key;
     int place;
@@ -125,29 +125,32 @@ struct LuRows {
   template <class I>
   __device__ static int factor(const Tile<T, I>& A, int* pivots, int first, T* rows, Candidate* candidates) {
     using Group = LaneGroup<lanes>;
+    constexpr bool one_matrix = is_block || lanes == 32;  // to a warp
     const int rank = int(threadIdx.x) % (is_block ? 1024 : lanes), lane = int(threadIdx.x) % 32;
     const int warp = int(threadIdx.x) / 32, warps = int(blockDim.x) / 32;
     const int m = int(A.rows), n = int(A.cols), steps = min(m, n);
-    const int own = rank < m ? n : 0;  // columns that this thread has
+    int own = rank < m ? n : 0;  // columns that this thread has
     T a[width];
     const T* from = A.data + rank;
 #pragma unroll
     for (int j = 0; j < width; ++j, from += A.col_stride) a[j] = j < own ? *from : T(0);
-    int place = rank < m ? rank : -1;  // of the row; once it was a pivot, ~place
+    int place = rank;                      // of the row; once it was a pivot, ~place
+    unsigned alive = rank < m ? ~0u : 0u;  // until the row is a pivot
     int own_pivot = 0, zero_at = 0, at = 0;
 #pragma unroll 1
-    for (; is_block ? at < steps : __any_sync(~0u, at < steps); at += step) {
+    for (; one_matrix ? at < steps : __any_sync(~0u, at < steps); at += step) {
       const int left = n - at;  // columns from here on
 #pragma unroll
       for (int s = 0; s < step; ++s) {
         const int k = at + s;
-        if (is_block && k >= steps) break;
-        const bool candidate = k < steps && place >= 0;
-        const PivotKey key = pivot_key(a[s]);
+        if (one_matrix && k >= steps) break;
+        const bool goes_on = one_matrix || k < steps;
+        if (k == steps) alive = 0;
+        PivotKey key = pivot_key(a[s]);
+        key.high &= alive;
         T inverse = is_complex<T> ? T(0) : reciprocal(a[s]);  // while the lanes vote
-        const unsigned best = Group::template best_mask<two_words>(candidate, key, place);
-        const unsigned unsafe_keys = __ballot_sync(~0u, !has_safe_reciprocal<Real<T>>(key.high));
-        bool unsafe = unsafe_keys & best;
+        unsigned top;
+        unsigned best = Group::template best_mask<two_words>(alive, key, place, top);
         T* row = rows + (is_block ? 2 * warp + k % 2 : k % 2) * pitch;
         if (best >> lane & 1) {
 #pragma unroll
@@ -158,25 +161,23 @@ struct LuRows {
             for (int v = 0; v < vector; ++v) x.v[v] = a[j + v];
             reinterpret_cast<Vector*>(row)[j / vector] = x;
           }
-          row[width] = is_complex<T> ? reciprocal(a[s]) : inverse;
+          *reinterpret_cast<RowEnd*>(row + width) = {is_complex<T> ? reciprocal(a[s]) : inverse, place};
           if (is_block) candidates[k % 2 * 32 + warp] = {key, place};
         }
-        int p;  // the place of the pivot row
         if constexpr (is_block) {
           if (best == 0 && lane == 0) candidates[k % 2 * 32 + warp] = {{0, 0}, -1};
           __syncthreads();  // every warp's candidate is there; those of the step before last are no longer read
           const Candidate c = lane < warps ? candidates[k % 2 * 32 + lane] : Candidate{{0, 0}, -1};
-          const int chosen = LaneGroup<32>::template best<two_words>(c.place >= 0, c.key, c.place);
-          p = __shfl_sync(~0u, c.place, chosen);
-          row = rows + (2 * chosen + k % 2) * pitch;
-          unsafe = !has_safe_reciprocal<Real<T>>(__shfl_sync(~0u, c.key.high, chosen));
+          const unsigned chosen = LaneGroup<32>::template best_mask<two_words>(c.place >= 0, c.key, c.place, top);
+          row = rows + (2 * (__ffs(int(chosen)) - 1) + k % 2) * pitch;
+          best = chosen >> warp & 1 ? best : 0;
         } else {
           __syncwarp();  // the pivot row is there; that of the step before last is no longer read
-          p = __shfl_sync(~0u, place, best ? __ffs(int(best)) - 1 : lane);
         }
+        const RowEnd end = *reinterpret_cast<const RowEnd*>(row + width);
         T l = a[s];
-        inverse = row[width];
-        if (unsafe) {
+        inverse = end.inverse;
+        if (goes_on && !has_safe_reciprocal<Real<T>>(top)) {
           asm volatile("// seldom: a branch, not predicates");
           T pivot = row[s];
           if (pivot == T(0)) {
@@ -187,10 +188,12 @@ struct LuRows {
             inverse = reciprocal(pivot);
           }
         }
-        if (rank == k) own_pivot = p;
-        const bool below = candidate && (is_block ? place != p : !(best >> lane & 1));
-        place = candidate && place == p ? ~k : place == k ? p : place;
-        if (below) {
+        if (goes_on) {
+          if (rank == k) own_pivot = end.place;
+          if (place == k) place = end.place;
+          if (best >> lane & 1) place = ~k, alive = 0;
+        }
+        if (alive) {
           l = l * inverse;
           a[s] = l;
 #pragma unroll
@@ -209,11 +212,13 @@ struct LuRows {
     for (; step < width && at < width; at += step) rotate(a);  // all the way round
     if (rank < steps) pivots[rank] = first + own_pivot + 1;
     T* to = A.data + (place < 0 ? ~place : place);
-    I stride = A.col_stride;  // optimization barrier: addresses held since the rows were read would spill
+    // Optimization barrier: addresses and predicates held since the rows were read would spill.
+    I stride = A.col_stride;
     if constexpr (sizeof(I) == 8)
       asm volatile("" : "+l"(stride));
     else
       asm volatile("" : "+r"(stride));
+    asm volatile("" : "+r"(own));
 #pragma unroll
     for (int j = 0; j < width; ++j, to += stride)
       if (j < own) *to = a[j];

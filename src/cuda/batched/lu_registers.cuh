@@ -31,7 +31,8 @@ __global__ void __launch_bounds__(lu_group_threads, resident_blocks<T>(width, lu
   constexpr int lanes = lu_lanes<width>, groups = lu_group_threads / lanes;
   using Rows = LuRows<T, width, step, lanes, false>;
   __shared__ __align__(16) T rows[groups][2 * Rows::pitch];
-  const int group = int(threadIdx.x) / lanes;
+  // A shuffle tells the compiler that it is the same for all of a warp.
+  const int group = lanes == 32 ? __shfl_sync(~0u, int(threadIdx.x) / 32, 0) : int(threadIdx.x) / lanes;
   const index_t turn = index_t(gridDim.x) * groups;
   for (index_t b = index_t(blockIdx.x) * groups; b < A.count; b += turn) {
     const index_t item = b + group;
@@ -62,11 +63,12 @@ __global__ void __launch_bounds__(threads, resident_blocks<T>(width, threads, 32
 
 inline constexpr int lu_step = 8;  // columns
 
-/// Registers for a multiple of four columns. 10,000 of f64, us, H200: n = 28 88 with 32 columns in steps of 8, 84 in
-/// steps of 4, 73 with 28; n = 20 51 with 24 in steps of 8, 44 with 20; n = 12 19 with 16, 16 with 12.
+/// Registers for a multiple of four columns: n = 28 takes 67 us, with 32 columns 83. They stay in place, in code for
+/// each column, where that gains: n = 20 of f64 36 and 40 us, of f32 31 and 29 (10,000 items, H200).
 template <class T, int width>
 void launch_lu_group(void* stream, const Items<T>& A, const Pivots<int>& pivots, int* info, bool resets) {
-  constexpr int step = width % lu_step == 0 ? lu_step : 4;
+  constexpr bool in_place = width <= 16 || std::is_same_v<T, double>;
+  constexpr int step = in_place ? width : width % lu_step == 0 ? lu_step : 4;
   const index_t blocks = ceil_div(A.count, lu_group_threads / lu_lanes<width>);
   launch(stream, lu_group_kernel<T, width, step>, grid_for(blocks), lu_group_threads, 0, A, pivots, info, resets);
 }

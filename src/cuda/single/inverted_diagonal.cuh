@@ -3,7 +3,7 @@
 
 #include <cuda/single/single.hpp>
 #include <cuda/device/team.cuh>
-#include <tile/trsm.hpp>
+#include <tile/invert.hpp>
 
 namespace trifactor::cuda {
 
@@ -51,17 +51,17 @@ __device__ bool invert_diagonal(Shape shape, const Tile<const T>& A, index_t at,
   constexpr Real<T> limit = 256;  // the residual ratio that is promised is 30, and the bound is rarely attained
   const int rank = int(threadIdx.x);
   const bool down = A.row_stride == 1;
+#pragma unroll 8
   for (int t = rank; t < edge * edge; t += invert_threads) {
     const int r = down ? t % edge : t / edge, k = down ? t / edge : t % edge;
     const bool inside = at + max(r, k) < A.rows && (shape.lower ? k <= r : k >= r);
     const bool stored = inside && !(shape.unit && r == k);
     D[k * ld + r] = stored ? A(at + r, at + k) : T(r == k ? 1 : 0);
-    V[k * ld + r] = T(r == k ? 1 : 0);
+    V[k * ld + r] = T(0);
   }
-  __syncthreads();  // D and the identity are complete
-  const BlockTeam team;
-  tile::trsm(team, shape.lower, shape.unit, Tile<const T, int>{D, edge, edge, 1, ld}, false,
-             Tile<T, int>{V, edge, edge, 1, ld});
+  __syncthreads();  // D is complete, and V is empty
+  tile::invert_triangle<edge>(BlockTeam{}, shape.lower, D, V, ld);
+  __syncthreads();  // V is complete
   const int row = rank / 4;
   const ColumnRange range = triangle_columns(shape.lower, row, edge);
   Real<T> sum = 0, bound = 0;

@@ -50,9 +50,8 @@ struct Sweep {
   bool conj;  // conj(A) X = B is solved as A conj(X) = conj(B)
   bool wide;  // lines of A start at multiples of 16 bytes
   Tile<T> B;
-  T* messages;
-  int* tickets;
-  const T* given;   // messages of an earlier sweep that are the right-hand sides, instead of B; or null
+  T* messages;      // of the right-hand sides that are solved for
+  const T* given;   // messages of an earlier sweep that are these right-hand sides, instead of those in B; or null
   bool given_conj;  // and are to be conjugated
   bool passes_on;   // the solution is given to another sweep, not written to B
 
@@ -126,7 +125,7 @@ struct Sweep {
   }
 
   /// The strip with the number `turn` in the order of the solve, for the right-hand sides from `column` on.
-  __device__ void strip(Shared& s, int turn, index_t column, T* group_messages) const {
+  __device__ void strip(Shared& s, int turn, index_t column) const {
     using M = Message<T>;
     constexpr int ld = DiagonalShape<T>::ld;
     const int rank = int(threadIdx.x), all = strips();
@@ -143,7 +142,7 @@ struct Sweep {
     T sum[own_rows][N] = {};
     const bool reads = rank < entries * M::words;
     const auto word = [&](int t) {
-      return reinterpret_cast<const typename M::Word*>(group_messages + index_t(place(t)) * entries) + rank;
+      return reinterpret_cast<const typename M::Word*>(messages + index_t(place(t)) * entries) + rank;
     };
     typename M::Word next = reads && turn > 0 ? M::load(word(0)) : 0;
     for (int t = 0; t < turn; ++t) {
@@ -168,7 +167,7 @@ struct Sweep {
     const auto right_side = [&](int e, index_t row) {
       if (!given) return B(row, column + e % N);
       T v;
-      do v = M::load(given + (group_messages - messages) + r0 * N + e);
+      do v = M::load(given + r0 * N + e);
       while (!M::is_solved(v));  // long ago
       return conj_if(given_conj, v);
     };
@@ -184,7 +183,7 @@ struct Sweep {
       return [block, v](int e, int k) { return block[k * ld + e / N] * v[k * N + e % N]; };
     };
     const auto publish = [&](int e, T z) {
-      M::store(group_messages + index_t(i) * entries + e, z);
+      M::store(messages + index_t(i) * entries + e, z);
       const index_t row = r0 + row_of(e);
       if (!passes_on && row < A.rows && e % N < columns) B(row, column + e % N) = conj_if(conj, z);
     };
@@ -197,49 +196,68 @@ struct Sweep {
   }
 };
 
-/// A sweep with a column-major triangle and one with a row-major triangle: one of the two, or both, the second with the
-/// transposed triangle and the first one's solution. One kernel for both orders: it is long to compile.
-template <class T, int N>
-__global__ void __launch_bounds__(invert_threads) sweep_kernel(Sweep<T, N, false> by_columns, Sweep<T, N, true> by_rows,
-                                                               bool rows_first, bool twice, const int* info) {
-  extern __shared__ __align__(16) unsigned char raw[];
-  if (info && *info != 0) return;
-  auto& ticket = reinterpret_cast<typename Sweep<T, N, false>::Shared*>(raw)->ticket;
-  const int strips = by_columns.strips(), all = twice ? 2 * strips : strips;
-  const index_t group = index_t(blockIdx.y) * strips * by_columns.entries;
-  const auto take = [&](const auto& sweep, int turn) {
-    using S = std::remove_cvref_t<decltype(sweep)>;
-    sweep.strip(*reinterpret_cast<typename S::Shared*>(raw), turn, index_t(blockIdx.y) * N, sweep.messages + group);
-  };
-  for (;;) {
-    if (threadIdx.x == 0) ticket = atomicAdd(by_columns.tickets + blockIdx.y, 1) + 1;  // from -1 on
-    __syncthreads();                                                                   // the ticket is drawn
-    const int turn = ticket;
-    if (turn >= all) return;
-    __syncthreads();  // everyone has read it
-    const bool is_first = turn < strips;
-    const int own_turn = is_first ? turn : turn - strips;
-    if (is_first == rows_first)
-      take(by_rows, own_turn);
-    else
-      take(by_columns, own_turn);
-    __syncthreads();  // everyone is done with the shared memory
-  }
-}
+/// X := A^-1 X for every item, or A^-H A^-1 X.
+template <class T>
+struct SweepCall {
+  Shape shape;
+  Items<const T> A;
+  bool conj, twice;
+  Items<T> X;
+  const int* info;      // items whose info is not 0 are left alone
+  T *messages, *after;  // of the first sweep and of the second one
+  int* tickets;         // of each group, from -1 on
+};
 
 inline constexpr index_t sweep_group = 4;  // right-hand sides that share one pass over the triangle
-inline index_t sweep_groups(index_t columns) { return ceil_div(columns, sweep_group); }
+/// Rows of the strips of a triangle.
 template <class T>
-index_t sweep_padded(index_t n) {
-  return ceil_div(n, inverse_edge<T>) * inverse_edge<T>;
+TF_HD index_t sweep_padded(index_t n) {
+  return (n + inverse_edge<T> - 1) / inverse_edge<T> * inverse_edge<T>;
 }
 
-/// Twice: for two sweeps.
-template <class T>
-index_t sweep_message_bytes(index_t n, index_t columns, bool twice) {
-  const index_t of_group = columns == 1 ? 1 : sweep_group;
-  const index_t entries = of_group * sweep_padded<T>(n) * (twice ? 2 : 1);
-  return sweep_groups(columns) * (entries * index_t(sizeof(T)) + index_t(sizeof(int)));
+/// A group is up to N right-hand sides of an item. Blocks with the same blockIdx.y work on one group after the other.
+/// The first sweep goes over A as it is; the second, over its conjugate transpose, takes the first one's solution.
+/// Whether A is row-major is known at run time: one kernel for both orders, since it is long to compile.
+template <class T, int N>
+__global__ void __launch_bounds__(invert_threads) sweep_kernel(SweepCall<T> call) {
+  using ByColumns = Sweep<T, N, false>;
+  using ByRows = Sweep<T, N, true>;
+  extern __shared__ __align__(16) unsigned char raw[];
+  auto& ticket = reinterpret_cast<typename ByColumns::Shared*>(raw)->ticket;
+  const int groups_each = int((call.X.cols + N - 1) / N), groups = groups_each * int(call.X.count);
+  for (int g = int(blockIdx.y); g < groups; g += int(gridDim.y)) {
+    const int item = g / groups_each;
+    const index_t column = index_t(g % groups_each) * N, at = index_t(g) * N * sweep_padded<T>(call.A.rows);
+    if (call.info && call.info[item] != 0) continue;
+    const Tile<const T> a = call.A.item(item);
+    const Tile<T> x = call.X.item(item);
+    if (x.cols <= column) continue;
+    const int strips = int((a.rows + ByColumns::edge - 1) / ByColumns::edge), all = call.twice ? 2 * strips : strips;
+    const bool row_major = call.A.is_flipped, wide = lines_aligned(a.data, row_major ? a.row_stride : a.col_stride);
+    for (;;) {
+      if (threadIdx.x == 0) ticket = atomicAdd(call.tickets + g, 1) + 1;
+      __syncthreads();  // the ticket is drawn
+      const int turn = ticket;
+      if (turn >= all) break;
+      __syncthreads();  // everyone has read it
+      const bool first = turn < strips;
+      const auto take = [&]<class S>() {
+        S sweep{call.shape, a, call.conj, wide, x, call.messages + at, nullptr, false, call.twice};
+        if (!first) {
+          sweep.shape.lower = !sweep.shape.lower, sweep.A = a.flipped(), sweep.conj = !call.conj;
+          sweep.given = sweep.messages, sweep.given_conj = call.conj;
+          sweep.messages = call.after + at, sweep.passes_on = false;
+        }
+        sweep.strip(*reinterpret_cast<typename S::Shared*>(raw), first ? turn : turn - strips, column);
+      };
+      if (first == row_major)
+        take.template operator()<ByRows>();
+      else
+        take.template operator()<ByColumns>();
+      __syncthreads();  // everyone is done with the shared memory
+    }
+    __syncthreads();  // everyone has read the last ticket
+  }
 }
 
 // Memory of the arena is for the main lane alone: both lanes take it from one arena, and what a lane gives back is
@@ -248,36 +266,27 @@ template <class T>
 bool CudaEngine::trsm_whole(Shape shape, Operand<T> A, Items<T> B, bool twice, const int* info,
                             const SolveTuning& tuning) {
   constexpr index_t min_order = 65;  // less is halved once
-  if (main_ != this || B.count != 1 || B.pointers || B.cols > tuning.sweep_columns || A.items.rows < min_order)
-    return false;
-  const Tile<const T> a = A.items.item(0);
-  const Tile<T> b = B.item(0);
-  const index_t groups = sweep_groups(b.cols), bytes = sweep_message_bytes<T>(a.rows, b.cols, twice);
+  if (main_ != this || B.cols > tuning.sweep_columns || A.items.rows < min_order) return false;
+  const index_t N = B.cols == 1 ? 1 : sweep_group, groups_each = ceil_div(B.cols, N);
+  if (B.count > 1 && B.count > tuning.sweep_groups / groups_each) return false;
+  const index_t groups = B.count * groups_each, entries = groups * N * sweep_padded<T>(A.items.rows);
+  const index_t bytes = (twice ? 2 : 1) * entries * index_t(sizeof(T)) + groups * index_t(sizeof(int));
   const auto scratch = arena().take<char>(bytes);
   if (arena().planning()) return true;
-  T* messages = reinterpret_cast<T*>(scratch.data());
-  int* tickets = reinterpret_cast<int*>(scratch.data() + bytes) - groups;
+  T* const messages = reinterpret_cast<T*>(scratch.data());
+  int* const tickets = reinterpret_cast<int*>(scratch.data() + bytes) - groups;
   check(cudaMemsetAsync(scratch.data(), 0xff, std::size_t(bytes), static_cast<cudaStream_t>(stream_)),
         "cudaMemsetAsync");  // unsolved, and tickets from -1 on
-  const bool row_major = A.items.is_flipped;
-  const index_t line = row_major ? a.row_stride : a.col_stride;
-  const bool wide = lines_aligned(a.data, line);
-  const dim3 grid(unsigned(min(ceil_div(a.rows, cuda::inverse_edge<T>) * (twice ? 2 : 1), index_t(multiprocessors_))),
-                  unsigned(groups));
+  const index_t turns = ceil_div(A.items.rows, cuda::inverse_edge<T>) * (twice ? 2 : 1);
+  const dim3 grid(unsigned(min(turns, ceil_div(index_t(multiprocessors_), groups))),
+                  unsigned(min(groups, index_t(65535))));
+  const SweepCall<T> call{shape, A.items, A.conj, twice, B, info, messages, messages + entries, tickets};
   const auto go = [&]<int N>() {
-    T* after = messages + groups * N * sweep_padded<T>(a.rows);
-    const auto sweep = [&]<bool is_row_major>() {
-      using S = Sweep<T, N, is_row_major>;
-      if (is_row_major == row_major) return S{shape, a, A.conj, wide, b, messages, tickets, nullptr, false, twice};
-      return S{{!shape.lower, shape.unit}, a.flipped(), !A.conj, wide, b, after, tickets, messages, A.conj, false};
-    };
-    const auto by_columns = sweep.template operator()<false>();
-    const auto by_rows = sweep.template operator()<true>();
     constexpr std::size_t shared =
         std::max(sizeof(typename Sweep<T, N, false>::Shared), sizeof(typename Sweep<T, N, true>::Shared));
-    launch(stream_, sweep_kernel<T, N>, grid, invert_threads, shared, by_columns, by_rows, row_major, twice, info);
+    launch(stream_, sweep_kernel<T, N>, grid, invert_threads, shared, call);
   };
-  b.cols == 1 ? go.template operator()<1>() : go.template operator()<int(sweep_group)>();
+  B.cols == 1 ? go.template operator()<1>() : go.template operator()<int(sweep_group)>();
   return true;
 }
 
