@@ -7,9 +7,9 @@
 
 namespace trifactor::tile {
 
-/// V := D^-1 for a lower or upper triangle of order `edge`, 16 times a power of two; both column-major with `ld` between
-/// columns. D has zeros in its other triangle. V is all zeros on entry, and D and V are visible to all ranks; V is to its
-/// own rank alone on return.
+/// V := D^-1 for a lower or upper triangle of order `edge`, 16 times a power of two; both column-major with `ld`
+/// between columns. D has zeros in its other triangle. On entry V is all zeros, and all ranks see D and V; on return
+/// each rank sees what it wrote itself.
 ///
 /// Blocks of 16 x 16 are inverted by substitution, a column to a rank. Then two neighbours become one, again and again:
 /// the block beside the inverses A and B of two neighbours is -A D B. D B waits in the other triangle of V meanwhile.

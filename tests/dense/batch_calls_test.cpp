@@ -410,7 +410,7 @@ TYPED_TEST(BatchCalls, SolvesOfManyItemsInOneLaunchRepeatTheirBits) {
       Items<T> B;
       for (const auto& a : A) B.push_back(random_matrix<T>(this->random, a.rows, columns));
       const auto solve = [&](Queue& q) {
-        return solve_cholesky(q, Kind::Ragged, Uplo::Lower, L, B, {.tuning = "sweep_groups=2147483647"});
+        return solve_cholesky(q, Kind::Ragged, Uplo::Lower, L, B, {.tuning = "sweep_columns=8 sweep_groups=2147483647"});
       };
       const auto X = solve(this->q);
       EXPECT_EQ(testing::path_taken(), "one launch");

@@ -58,8 +58,9 @@ TYPED_TEST(TileInvert, InvertsBothTrianglesAndLeavesZerosBesideThem) {
         EXPECT_LT(error / (norms * eps<T>), ratio_limit) << where << (lower ? " lower" : " upper");
         for (int j = 0; j < edge; ++j)
           for (int i = 0; i < edge + 4; ++i)
-            if (i >= edge || (lower ? i < j : i > j))
+            if (i >= edge || (lower ? i < j : i > j)) {
               ASSERT_EQ(of.V[i + j * of.ld], T(0)) << where << " row " << i << " column " << j;
+            }
       }
 }
 
@@ -81,8 +82,9 @@ TYPED_TEST(TileInvert, AZeroPivotSpoilsOnlyWhatDependsOnIt) {
       of.invert(3, lower), good.invert(3, lower);
       for (int j = 0; j < 64; ++j)
         for (int i = 0; i < 64; ++i)
-          if (lower ? i < pivot || j > pivot : i > pivot || j < pivot)
+          if (lower ? i < pivot || j > pivot : i > pivot || j < pivot) {
             ASSERT_TRUE(same_bits(of.v(i, j), good.v(i, j))) << pivot << ": row " << i << " column " << j;
+          }
     }
 }
 

@@ -74,11 +74,7 @@ class ClusterPanel {
   }
 
  private:
-  /// The pivot of a column.
-  struct Choice {
-    const Message& message;
-    unsigned high_word_of_key;
-  };
+  using Choice = PivotChoice<Message>;
   static constexpr int no_row = -1 - (1 << 30), all_threads = S::threads + 32;
 
   __device__ static Memory& memory() {
@@ -87,12 +83,6 @@ class ClusterPanel {
   }
   __device__ int own_row(int i) const { return i * S::threads + rank; }
   __device__ int row(int i) const { return block * S::block_rows + own_row(i); }
-  __device__ void sync_all() const {
-    if constexpr (S::one_block)
-      __syncthreads();
-    else
-      cluster_sync();
-  }
 
   __device__ void load() {
     const T* from = A + row(0);
@@ -375,7 +365,7 @@ class ClusterPanel {
       for (int i = 0; i < S::rows; ++i)
         if (row(i) < steps) memory().moves.to[row(i)] = place[i];  // negative: it was a pivot
     }
-    sync_all();  // all columns are in memory, and so is the list
+    S::one_block ? __syncthreads() : cluster_sync();  // all columns are in memory, and so is the list
     if (block != 0) {
       if (rank < steps)
         memory().moves.to[rank] = load_shared_of<int>(shared_address_of(shared_address(&memory().moves.to[rank]), 0));

@@ -79,6 +79,13 @@ struct alignas(32) PivotMessage {
   alignas(16) T entries[step];
 };
 
+/// The candidate that is the pivot of a column.
+template <class Message>
+struct PivotChoice {
+  const Message& message;
+  unsigned high_word_of_key;
+};
+
 /// The shared memory of a block.
 template <class T, class S>
 struct PanelMemory {
