@@ -129,11 +129,9 @@ struct LuRows {
     const int rank = int(threadIdx.x) % (is_block ? 1024 : lanes), lane = int(threadIdx.x) % 32;
     const int warp = int(threadIdx.x) / 32, warps = int(blockDim.x) / 32;
     const int m = int(A.rows), n = int(A.cols), steps = min(m, n);
-    int own = rank < m ? n : 0;  // columns that this thread has
+    const int own = rank < m ? n : 0;  // columns that this thread has
     T a[width];
-    const T* from = A.data + rank;
-#pragma unroll
-    for (int j = 0; j < width; ++j, from += A.col_stride) a[j] = j < own ? *from : T(0);
+    load(A.data + rank, A.col_stride, own, a);
     int place = rank;                      // of the row; once it was a pivot, ~place
     unsigned alive = rank < m ? ~0u : 0u;  // until the row is a pivot
     int own_pivot = 0, zero_at = 0, at = 0;
@@ -153,14 +151,7 @@ struct LuRows {
         unsigned best = Group::template best_mask<two_words>(alive, key, place, top);
         T* row = rows + (is_block ? 2 * warp + k % 2 : k % 2) * pitch;
         if (best >> lane & 1) {
-#pragma unroll
-          for (int j = s / vector * vector; j < width; j += vector) {
-            if (j >= step && j % step == 0 && j >= left) break;
-            Vector x;
-#pragma unroll
-            for (int v = 0; v < vector; ++v) x.v[v] = a[j + v];
-            reinterpret_cast<Vector*>(row)[j / vector] = x;
-          }
+          give_row(a, s, left, row);
           *reinterpret_cast<RowEnd*>(row + width) = {is_complex<T> ? reciprocal(a[s]) : inverse, place};
           if (is_block) candidates[k % 2 * 32 + warp] = {key, place};
         }
@@ -196,14 +187,7 @@ struct LuRows {
         if (alive) {
           l = l * inverse;
           a[s] = l;
-#pragma unroll
-          for (int j = s / vector * vector; j < width; j += vector) {
-            if (j >= step && j % step == 0 && j >= left) break;
-            const Vector u = reinterpret_cast<const Vector*>(row)[j / vector];
-#pragma unroll
-            for (int v = 0; v < vector; ++v)
-              if (j + v > s) a[j + v] = minus_product(a[j + v], l, u.v[v]);
-          }
+          subtract_row(a, s, left, l, row);
         }
       }
       rotate(a);
@@ -211,9 +195,20 @@ struct LuRows {
 #pragma unroll 1
     for (; step < width && at < width; at += step) rotate(a);  // all the way round
     if (rank < steps) pivots[rank] = first + own_pivot + 1;
-    T* to = A.data + (place < 0 ? ~place : place);
+    store(a, A.data + (place < 0 ? ~place : place), A.col_stride, own);
+    return zero_at;
+  }
+
+ private:
+  /// A row, of which the thread has `own` entries.
+  template <class I>
+  __device__ __forceinline__ static void load(const T* from, I stride, int own, T (&a)[width]) {
+#pragma unroll
+    for (int j = 0; j < width; ++j, from += stride) a[j] = j < own ? *from : T(0);
+  }
+  template <class I>
+  __device__ __forceinline__ static void store(const T (&a)[width], T* to, I stride, int own) {
     // Optimization barrier: addresses and predicates held since the rows were read would spill.
-    I stride = A.col_stride;
     if constexpr (sizeof(I) == 8)
       asm volatile("" : "+l"(stride));
     else
@@ -222,10 +217,29 @@ struct LuRows {
 #pragma unroll
     for (int j = 0; j < width; ++j, to += stride)
       if (j < own) *to = a[j];
-    return zero_at;
   }
-
- private:
+  /// The pivot row, from the column in register s on, to shared memory; `left` columns are in use.
+  __device__ __forceinline__ static void give_row(const T (&a)[width], int s, int left, T* row) {
+#pragma unroll
+    for (int j = s / vector * vector; j < width; j += vector) {
+      if (j >= step && j % step == 0 && j >= left) break;
+      Vector x;
+#pragma unroll
+      for (int v = 0; v < vector; ++v) x.v[v] = a[j + v];
+      reinterpret_cast<Vector*>(row)[j / vector] = x;
+    }
+  }
+  /// The columns behind register s -= l times the pivot row.
+  __device__ __forceinline__ static void subtract_row(T (&a)[width], int s, int left, T l, const T* row) {
+#pragma unroll
+    for (int j = s / vector * vector; j < width; j += vector) {
+      if (j >= step && j % step == 0 && j >= left) break;
+      const Vector u = reinterpret_cast<const Vector*>(row)[j / vector];
+#pragma unroll
+      for (int v = 0; v < vector; ++v)
+        if (j + v > s) a[j + v] = minus_product(a[j + v], l, u.v[v]);
+    }
+  }
   __device__ static void rotate(T (&a)[width]) {
     if constexpr (step < width) {
       T done[step];

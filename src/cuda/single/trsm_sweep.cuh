@@ -1,5 +1,5 @@
 // B := A^-1 B for a triangle A and few right-hand sides in one launch, or B := A^-H A^-1 B: A is read once for each,
-// near the speed of memory.
+// near the speed of memory. Or the same for all items of a batch.
 //
 // The rows are cut into strips. A block takes the next strip by ticket, inverts its diagonal block, and multiplies the
 // rest of the strip with the solved strips in their order, its tiles streaming through shared memory. A solved strip is
