@@ -102,7 +102,8 @@ struct LaneGroup {
 };
 
 /// `width` columns in registers. Registers are rotated by `step` columns after every `step` columns, so that the
-/// unrolled code is that long only; width: they stay. A matrix belongs to `lanes` lanes of a warp, or to a block.
+/// unrolled code is that long only. With step = width nothing is rotated. A matrix belongs to `lanes` lanes of a warp,
+/// or to a block.
 template <class T, int width, int step, int lanes, bool is_block>
 struct LuRows {
   static constexpr int vector = 16 / int(sizeof(T)) > 1 ? 16 / int(sizeof(T)) : 1;  // entries that are moved together
@@ -125,7 +126,7 @@ struct LuRows {
   template <class I>
   __device__ static int factor(const Tile<T, I>& A, int* pivots, int first, T* rows, Candidate* candidates) {
     using Group = LaneGroup<lanes>;
-    constexpr bool one_matrix = is_block || lanes == 32;  // to a warp
+    constexpr bool one_matrix = is_block || lanes == 32;  // all lanes of a warp work on the same
     const int rank = int(threadIdx.x) % (is_block ? 1024 : lanes), lane = int(threadIdx.x) % 32;
     const int warp = int(threadIdx.x) / 32, warps = int(blockDim.x) / 32;
     const int m = int(A.rows), n = int(A.cols), steps = min(m, n);

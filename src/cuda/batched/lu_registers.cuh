@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(threads, resident_blocks<T>(width, threads, 32
 
 inline constexpr int lu_step = 8;  // columns
 
-/// Registers for a multiple of four columns: n = 28 takes 67 us, with 32 columns 83. They stay in place, in code for
-/// each column, where that gains: n = 20 of f64 36 and 40 us, of f32 31 and 29 (10,000 items, H200).
+/// Registers for a multiple of four columns. They stay in place, with code for each column, where that gains: n = 20
+/// of f64 takes 36 us so and 40 in steps of 4, of f32 31 and 29 (10,000 items, H200).
 template <class T, int width>
 void launch_lu_group(void* stream, const Items<T>& A, const Pivots<int>& pivots, int* info, bool resets) {
   constexpr bool in_place = width <= 16 || std::is_same_v<T, double>;
