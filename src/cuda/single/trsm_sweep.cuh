@@ -55,7 +55,7 @@ struct Sweep {
   bool given_conj;  // and are to be conjugated
   bool passes_on;   // the solution is given to another sweep, not written to B
 
-  __device__ int strips() const { return int((A.rows + edge - 1) / edge); }
+  __device__ int strips() const { return int(ceil_div(A.rows, edge)); }
   __device__ static int fast() { return int(threadIdx.x) % line * width; }
   __device__ static int slow(int step) { return int(threadIdx.x) / line + step * stride; }
 
@@ -209,10 +209,10 @@ struct SweepCall {
 };
 
 inline constexpr index_t sweep_group = 4;  // right-hand sides that share one pass over the triangle
-/// Rows of the strips of a triangle.
+/// The order n, rounded up to whole strips.
 template <class T>
 TF_HD index_t sweep_padded(index_t n) {
-  return (n + inverse_edge<T> - 1) / inverse_edge<T> * inverse_edge<T>;
+  return ceil_div(n, inverse_edge<T>) * inverse_edge<T>;
 }
 
 /// A group is up to N right-hand sides of an item. Blocks with the same blockIdx.y work on one group after the other.
@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(invert_threads) sweep_kernel(SweepCall<T> call
   using ByRows = Sweep<T, N, true>;
   extern __shared__ __align__(16) unsigned char raw[];
   auto& ticket = reinterpret_cast<typename ByColumns::Shared*>(raw)->ticket;
-  const int groups_each = int((call.X.cols + N - 1) / N), groups = groups_each * int(call.X.count);
+  const int groups_each = int(ceil_div(call.X.cols, N)), groups = groups_each * int(call.X.count);
   for (int g = int(blockIdx.y); g < groups; g += int(gridDim.y)) {
     const int item = g / groups_each;
     const index_t column = index_t(g % groups_each) * N, at = index_t(g) * N * sweep_padded<T>(call.A.rows);
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(invert_threads) sweep_kernel(SweepCall<T> call
     const Tile<const T> a = call.A.item(item);
     const Tile<T> x = call.X.item(item);
     if (x.cols <= column) continue;
-    const int strips = int((a.rows + ByColumns::edge - 1) / ByColumns::edge), all = call.twice ? 2 * strips : strips;
+    const int strips = int(ceil_div(a.rows, ByColumns::edge)), all = call.twice ? 2 * strips : strips;
     const bool row_major = call.A.is_flipped, wide = lines_aligned(a.data, row_major ? a.row_stride : a.col_stride);
     for (;;) {
       if (threadIdx.x == 0) ticket = atomicAdd(call.tickets + g, 1) + 1;
