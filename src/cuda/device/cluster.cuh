@@ -51,11 +51,35 @@ __device__ T load_shared_of(unsigned address) {
   }
   return x;
 }
+/// Reading a message: four bytes of this block's shared memory; and 16 of it, without a branch.
+__device__ inline void load_shared(unsigned& x, unsigned address) {
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
+}
+__device__ inline void load_shared_if(bool wanted, ulonglong2& x, unsigned address) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0; @p ld.shared.v2.b64 {%0, %1}, [%2]; }"
+               : "+l"(x.x), "+l"(x.y)
+               : "r"(address), "r"(int(wanted))
+               : "memory");
+}
+/// Writing one: 16 bytes, without a branch.
+__device__ inline void store_shared_if(bool wanted, unsigned address, const ulonglong2& x) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %0, 0; @p st.shared.v2.b64 [%1], {%2, %3}; }" ::"r"(int(wanted)),
+               "r"(address), "l"(x.x), "l"(x.y)
+               : "memory");
+}
 /// Sends 16 bytes to another block's shared memory. Its barrier there counts the bytes.
 __device__ inline void send_async(unsigned address, const ulonglong2& x, unsigned barrier) {
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(address),
                "l"(x.x), "l"(x.y), "r"(barrier)
                : "memory");
+}
+/// The same, without a branch.
+__device__ inline void send_async_if(bool wanted, unsigned address, const ulonglong2& x, unsigned barrier) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %4, 0;"
+      " @p st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3]; }" ::"r"(address),
+      "l"(x.x), "l"(x.y), "r"(barrier), "r"(int(wanted))
+      : "memory");
 }
 /// Arrives at a barrier of this block, whose phase also ends only when so many bytes were sent to it.
 __device__ inline void barrier_arrive_expecting(unsigned barrier, int bytes) {

@@ -8,14 +8,14 @@
 namespace trifactor::cuda {
 
 template <class T, class S>
-__global__ void __launch_bounds__(S::threads + 32, 1)
+__global__ void __launch_bounds__(S::all_threads, 1)
     lu_panel_kernel(Items<T> A, int left, int blocks, Pivots<int> pivots, int* info) {
 #if TRIFACTOR_HAS_CLUSTERS
   const int b = int(blockIdx.x) / blocks, first = int(pivots.first);
   wait_for_launch_before();
   if (info[b] < 0) return;
   const int zero_at = ClusterPanel<T, S>(A.item(b), left, blocks, pivots.item(b), first).factor();
-  if (zero_at != 0 && int(blockIdx.x) % blocks == 0 && info[b] == 0) info[b] = first + zero_at;
+  if (zero_at != 0 && threadIdx.x == 0 && int(blockIdx.x) % blocks == 0 && info[b] == 0) info[b] = first + zero_at;
 #endif
 }
 
@@ -27,16 +27,16 @@ bool with_panel_shape(index_t rows, F f) {
   constexpr int fast_rows = min(max_rows, 2);              // two are faster than four
   const auto attempt = [&]<class S>() {
     const auto kernel = reinterpret_cast<const void*>(lu_panel_kernel<T, S>);
-    const int largest = largest_cluster(kernel, S::threads + 32, sizeof(PanelMemory<T, S>));
+    const int largest = largest_cluster(kernel, S::all_threads, sizeof(PanelMemory<T, S>));
     if (rows > index_t(min(largest, S::one_block ? 1 : max_cluster_blocks)) * S::block_rows) return false;
     f(S{});
     return true;
   };
-  // With the clerk these are eight warps: each thread may have 255 registers.
+  // Eight warps: each thread may have 255 registers.
   const auto in_registers = [&]<int rows_of_thread, bool one_block>() {
-    return attempt.template operator()<PanelShape<224, rows_of_thread, widest, true, one_block>>();
+    return attempt.template operator()<PanelShape<256, rows_of_thread, widest, true, one_block>>();
   };
-  // Twelve warps, with up to 168 registers. Half the columns leave room for twice the rows.
+  // Twelve warps with the clerk, with up to 168 registers. Half the columns leave room for twice the rows.
   const auto in_memory = [&]<int width>(const auto& self) {
     constexpr int rows_of_thread = max_rows * widest / width;
     if (attempt.template operator()<PanelShape<352, rows_of_thread, width, false, false>>()) return true;
@@ -45,8 +45,9 @@ bool with_panel_shape(index_t rows, F f) {
     else
       return false;
   };
-  return in_registers.template operator()<fast_rows, true>() || in_registers.template operator()<fast_rows, false>() ||
-         in_registers.template operator()<max_rows, false>() || in_memory.template operator()<widest>(in_memory);
+  return in_registers.template operator()<fast_rows, true>() || in_registers.template operator()<max_rows, true>() ||
+         in_registers.template operator()<fast_rows, false>() || in_registers.template operator()<max_rows, false>() ||
+         in_memory.template operator()<widest>(in_memory);
 }
 
 template <class T>
@@ -61,7 +62,7 @@ void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots,
   with_panel_shape<T>(A.rows, [&](auto shape) {
     using S = decltype(shape);
     const int blocks = int(ceil_div(A.rows, S::block_rows));
-    launch_early(stream, lu_panel_kernel<T, S>, unsigned(A.count * blocks), S::threads + 32, sizeof(PanelMemory<T, S>),
+    launch_early(stream, lu_panel_kernel<T, S>, unsigned(A.count * blocks), S::all_threads, sizeof(PanelMemory<T, S>),
                  unsigned(blocks), A, int(left), blocks, pivots, info);
   });
 }

@@ -1,68 +1,58 @@
 // LU of a narrow panel by one cluster of blocks. A thread has rows of the panel, wherever interchanges
 // would move them; at the end they go to where LAPACK's interchanges put them.
 //
-// A column: every warp finds its best candidate, and every block sends the best of its warps with its row to all blocks
-// of the cluster. Each warp then finds the best of these, and goes on alone.
+// A column: every warp finds its best candidate, PivotExchange the best of all, and each warp goes on alone.
 #pragma once
 
-#include <cuda/device/cluster.cuh>
-#include <cuda/device/fragments.cuh>
 #include <cuda/engine/launch.cuh>
-#include <cuda/single/lu_messages.cuh>
+#include <cuda/single/lu_pivot_exchange.cuh>
+
+#include <bit>
 
 namespace trifactor::cuda {
 
 #if TRIFACTOR_HAS_CLUSTERS
 
 /// Factors a panel of m rows and n columns, n <= width, and makes its interchanges in `left` columns to the left of it.
-/// The last warp of a block is the clerk: it has no rows, and notes what was chosen.
 template <class T, class S>
-class ClusterPanel {
+class ClusterPanel : PivotExchange<T, S> {
  public:
-  using Memory = PanelMemory<T, S>;
-  using Message = typename Memory::Message;
+  using Exchange = PivotExchange<T, S>;
+  using Message = typename Exchange::Message;
+  using Words = typename Exchange::Words;
 
   __device__ ClusterPanel(const Tile<T>& panel, int left_, int blocks_, int* pivots_, int first_)
-      : A(panel.data),
+      : Exchange(blocks_),
+        A(panel.data),
         ld(panel.col_stride),
         m(int(panel.rows)),
         n(int(panel.cols)),
         left(left_),
-        block(S::one_block ? 0 : cluster_rank()),
         first(first_),
         pivots(pivots_),
-        rank(int(threadIdx.x)),
-        lane(rank % 32),
-        warp(rank / 32),
-        clerk(warp == Memory::warps),
-        blocks(blocks_) {
-    asm volatile("" : "+r"(blocks));  // otherwise it is read from the parameters again and again
-  }
+        rank(int(threadIdx.x)) {}
 
-  /// Returns 0 or the first k + 1 whose pivot is zero, to lane 0 of the clerk; 0 to others.
+  /// Returns 0 or the first k + 1 whose pivot is zero; to a clerk 0.
   __device__ int factor() {
-    if (!S::one_block && clerk && lane == 0) {
-      for (auto& barrier : memory().arrived) barrier_init(shared_address(&barrier), 1);
-      for (auto& barrier : memory().raw_arrived) barrier_init(shared_address(&barrier), 1);
-      announce_barriers();
+    if constexpr (!S::one_block) {
+      if (rank == 0) this->make_barriers();
+      cluster_arrive();
     }
-    if constexpr (!S::one_block) cluster_arrive();
-    if (!clerk) load();
+    if (has_rows()) load();
     if constexpr (!S::one_block) cluster_wait();  // nobody sends before the barriers stand
 #pragma unroll 1
     for (int k = 0, half = 0; k < n; k += S::step, half ^= 1) {
       const int steps = min(min(S::step, n - k), m - k), right = n - k - S::step;
-      if (clerk) {
-        note_pivots(k, steps);
-        if (right > 0 && steps > 0) solve_step(right, steps, half, k / S::step / 2 % 2);
-      } else {
+      if (has_rows())
         factor_step(k, steps, half, right > 0);
-        if (S::one_block && right > 0 && steps > 0) meet<NamedBarrier::last_pivot_row, all_threads>();
-      }
+      else
+        for (int s = 0; s < steps; ++s) this->relay();
       if (right <= 0) break;
+      if constexpr (S::one_block) __syncthreads();  // the pivot rows are there
+      if (warp == speaker && steps > 0) solve_step(k, right, steps, half, k / S::step / 2 % 2);
       __syncthreads();  // the rows of U are there
-      if (clerk && block == 0 && lane < right) store_upper(k, lane);
-      if (clerk) continue;
+      if (block == 0 && warp == speaker && lane < right) store_upper(k, lane);
+      if (!has_rows()) continue;
       if constexpr (S::rest_in_registers)
         update_rest(right);
       else
@@ -74,13 +64,11 @@ class ClusterPanel {
   }
 
  private:
-  using Choice = PivotChoice<Message>;
-  static constexpr int no_row = -1 - (1 << 30), all_threads = S::threads + 32;
+  using Exchange::block, Exchange::blocks, Exchange::lane, Exchange::warp, Exchange::turn, Exchange::speaker;
+  using Exchange::has_rows, Exchange::memory, Exchange::two_words;
+  static constexpr int no_row = -1 - (1 << 30);
+  static constexpr int number_bits = std::bit_width(32u * S::rows - 1);  // of a row of a warp
 
-  __device__ static Memory& memory() {
-    extern __shared__ __align__(32) unsigned char panel_memory[];
-    return *reinterpret_cast<Memory*>(panel_memory);
-  }
   __device__ int own_row(int i) const { return i * S::threads + rank; }
   __device__ int row(int i) const { return block * S::block_rows + own_row(i); }
 
@@ -109,8 +97,14 @@ class ClusterPanel {
   /// column and the candidate in it. L and the pivot row have time.
   __device__ void factor_step(int k0, int steps, int half, bool more) {
     T* to = A + row(0) + k0 * ld;
-    T u[S::step], l[S::rows];
-    if (steps > 0) offer([] {});
+    T l[S::rows];
+    Words pivot{};
+    int noted_place = 0, noted_row = 0, noted_holder = 0;  // of the pivot of column k0 + lane
+    int last = -1;
+#pragma unroll
+    for (int i = 0; i < S::rows; ++i) last = max(last, place[i]);
+    const bool candidates = __any_sync(~0u, last >= 0);
+    if (steps > 0) offer(0, candidates, [] {});
     if constexpr (!S::rest_in_registers) {
       copy_wait_all();  // what load() began, in the first step
       __syncwarp();     // give_raw reads rows of other lanes
@@ -118,13 +112,23 @@ class ClusterPanel {
 #pragma unroll 1
     for (int s = 0; s < steps; ++s, to += ld) {
       const int k = k0 + s;
-      const Choice pivot = chosen<false>();
-      const int p = pivot.message.candidate.place;
-      read_vectors<S::step>(pivot.message.entries, u);
-      const Quotient<T> divide(u[0], pivot.message.inverse, pivot.high_word_of_key);
+      this->wait();
+      unsigned top;
+      const bool several = this->choose(s, top, pivot);
+      const T* const u = pivot.message().values + 1;
+#pragma unroll
+      for (int i = 0; i < S::rows; ++i) l[i] = a[i][0] * u[-1];
+      if (__builtin_expect(several || !tag_has_safe_reciprocal<Real<T>>(top), false)) {
+        if (several) this->exact_choice(s, pivot);
+        if (u[0] == T(0) && zero_at == 0) zero_at = k + 1;
+        const Quotient<T> divide(u[0], u[-1], pivot_key(u[0]).high);
+#pragma unroll
+        for (int i = 0; i < S::rows; ++i) l[i] = divide(a[i][0]);
+      }
+      const unsigned its_turn = turn++;
+      const int p = pivot.message().place, lies = pivot.message().row, holder = pivot.message().holder;
 #pragma unroll
       for (int i = 0; i < S::rows; ++i) {
-        l[i] = divide(a[i][0]);
         a[i][0] = minus_product(a[i][1], l[i], u[1]);
         place[i] = place[i] == p ? ~k : place[i] == k ? p : place[i];
       }
@@ -134,148 +138,151 @@ class ClusterPanel {
 #pragma unroll
           for (int i = 0; i < S::rows; ++i) a[i][j - 1] = minus_product(a[i][j], l[i], u[j]);
       };
-      if (s + 1 < steps)
-        offer(update_others);
-      else
-        update_others();
+      s + 1 < steps ? offer(s + 1, candidates, update_others) : update_others();
+      if (lane == s) noted_place = p, noted_row = lies, noted_holder = holder;
 #pragma unroll
       for (int i = 0; i < S::rows; ++i) {
         if (place[i] >= 0) to[i * S::threads] = l[i];
         memory().lower[s][own_row(i)] = l[i];
       }
-      if constexpr (S::rest > 0)
-        if (more) give_raw(s, k0, half);
+      if constexpr (!S::one_block)
+        if (holder == this->holder()) {
+          if (k + lane < n && lane < S::step - s)
+            A[lies + (k + lane) * ld] = this->handed_over(s, its_turn).values[1 + lane];
+          if constexpr (S::rest > 0)
+            if (more) give_raw(s, k, lies - block * S::block_rows, half);
+        }
+    }
+    if constexpr (S::one_block) {
+      if (warp == 0) store_pivot_rows(k0, steps, noted_row, noted_holder);
+      if (more) keep_pivot_rows(k0, half);
+    }
+    if (warp == 0 && lane < steps) {
+      memory().moves.from[k0 + lane] = noted_row;
+      if (block == 0) pivots[k0 + lane] = first + noted_place + 1;
     }
   }
-  /// The warp of the pivot row of column k0 + s sends what lies right of the step, and L in the step, to all blocks.
-  __device__ void give_raw(int s, int k0, int half) {
-    const int k = k0 + s;
-    int mine = -1;
-#pragma unroll
-    for (int i = 0; i < S::rows; ++i) mine = place[i] == ~k ? i : mine;
-    const unsigned holder = __ballot_sync(~0u, mine >= 0);
-    if (holder == 0) return;
-    const int own = __shfl_sync(~0u, own_row(mine), __ffs(int(holder)) - 1);
-    T* const raw = S::one_block ? memory().raw[half][s] : memory().own_raw[half][s];
+  /// By the warp that has it: what the pivot row of column k, number s of its step, has right of the step, and L in the
+  /// step, to all blocks. It is the block's row `own`.
+  __device__ void give_raw(int s, int k, int own, int half) {
+    T* const raw = memory().own_raw[s];
     if constexpr (S::rest_in_registers) {
       for_constants<S::rows>([&](auto i) TF_INLINE_LAMBDA {
-        if (mine == i.value) {
-          distinct_branch<i.value>();
-#pragma unroll
-          for (int j = 0; j < S::rest; ++j) raw[S::step + j] = a[i.value][S::step + j];
-        }
+        if (place[i.value] == ~k) copy_rest<i.value>(raw);
       });
     } else {
-      if (k0 + lane < S::rest) raw[S::step + lane] = memory().rest_columns[k0 + lane][own];
+      if (k - s + lane < S::rest) raw[S::step + lane] = memory().rest_columns[k - s + lane][own];
     }
     if (lane < s) raw[lane] = memory().lower[lane][own];
     __syncwarp();  // the row is there
-    if constexpr (S::one_block) return;
-    constexpr int parts = int(sizeof(T)) * (S::step + S::rest) / 16;
-    for (int e = lane; e < parts * blocks; e += 32) {
-      const int to = e / parts, part = e % parts;
-      send_async(shared_address_of(shared_address(memory().raw[half][s]), to) + 16u * unsigned(part),
-                 reinterpret_cast<const ulonglong2*>(raw)[part],
-                 shared_address_of(shared_address(&memory().raw_arrived[half]), to));
+    this->send_row(raw, memory().raw[half][s], memory().raw_arrived[half]);
+  }
+  template <int i>
+  __device__ void copy_rest(T* raw) const {
+    distinct_branch<i>();
+    write_vectors<S::rest>(raw + S::step, reinterpret_cast<const T(&)[S::rest]>(a[i][S::step]));
+  }
+  /// One block alone has time for its pivot rows at the end of a step. By a warp: what they have in the step, as their
+  /// warps handed it over. Lane s has the row and the warp of column k0 + s.
+  __device__ void store_pivot_rows(int k0, int steps, int noted_row, int noted_holder) const {
+#pragma unroll
+    for (int s0 = 0; s0 < S::step; s0 += 32 / S::step) {
+      const int s = s0 + lane / S::step, j = lane % S::step;
+      const int lies = __shfl_sync(~0u, noted_row, s), holder = __shfl_sync(~0u, noted_holder, s);
+      if (s < steps && s + j < S::step && k0 + s + j < n)
+        A[lies + (k0 + s + j) * ld] = memory().candidates[s][holder].values[1 + j];
     }
   }
-  /// The best of this warp's rows in the first column in registers. Calls meanwhile() while the warp votes.
-  template <class Meanwhile>
-  __device__ void offer(const Meanwhile& meanwhile) {
-    int mine = 0, at = place[0];
-    T value = a[0][0];
-    PivotKey key = pivot_key(value);
-    if (at < 0) key = {0, 0};
-#pragma unroll
-    for (int i = 1; i < S::rows; ++i) {
-      PivotKey other = pivot_key(a[i][0]);
-      if (place[i] < 0) other = {0, 0};
-      const bool better = beats(other, place[i], key, at);
-      key.high = better ? other.high : key.high, key.low = better ? other.low : key.low;
-      mine = better ? i : mine, at = better ? place[i] : at, value = better ? a[i][0] : value;
-    }
-    unsigned high;
-    const unsigned best = best_lane_mask<two_words>({key, at, 0}, high, meanwhile);
-    Message& message = S::one_block ? memory().candidates[slot][warp] : memory().own[turn % 2][warp];
-    if (best == 0 && lane == 0) message.candidate = no_candidate;
-    if (best >> lane & 1) {
-      message.candidate = {key, at, row(mine)};
-      message.inverse = reciprocal(value);
-      for_constants<S::rows>([&](auto i) TF_INLINE_LAMBDA {
-        if (mine == i.value) {
-          distinct_branch<i.value>();
-          const T(&columns)[S::step] = reinterpret_cast<const T(&)[S::step]>(a[i.value]);
-          write_vectors<S::step>(message.entries, columns);
-        }
-      });
-    }
-    __syncwarp();                                                                  // the message is there
-    if constexpr (!S::one_block) arrive<NamedBarrier::candidates, all_threads>();  // the clerk sends the best one
-  }
-  /// The candidate of this block to every block of the cluster, 16 bytes at a time.
-  __device__ void send(const Message& message) {
-    constexpr int together = 32 / max_cluster_blocks, parts = int(sizeof(Message)) / 16 / together;
-    static_assert(int(sizeof(Message)) == 16 * together * parts);
-    const int to = lane % max_cluster_blocks, first_part = lane / max_cluster_blocks;
-    if (to >= blocks) return;
-    const unsigned target = shared_address_of(shared_address(&memory().candidates[slot][block]), to);
-    const unsigned arrived = shared_address_of(shared_address(&memory().arrived[slot]), to);
-    ulonglong2 words[parts];
-#pragma unroll
-    for (int i = 0; i < parts; ++i) words[i] = reinterpret_cast<const ulonglong2*>(&message)[first_part + together * i];
-#pragma unroll
-    for (int i = 0; i < parts; ++i) send_async(target + 16u * unsigned(first_part + together * i), words[i], arrived);
+  /// By every thread: what its pivot rows have right of the step that begins at column k0.
+  __device__ void keep_pivot_rows(int k0, int half) {
+    for_constants<S::rows>([&](auto i) TF_INLINE_LAMBDA {
+      const int s = ~place[i.value] - k0;
+      if (place[i.value] < 0 && s >= 0 && s < S::step) copy_rest<i.value>(memory().raw[half][s]);
+    });
   }
 
-  /// The pivot, as every warp of the cluster finds it. Candidates for a column are sent when those for the last one are
-  /// read, by all warps but the clerks. A clerk reads them before it lets its block read the next ones. So no candidate
-  /// is overwritten, three columns later, before it is read.
-  template <bool is_clerk>
-  __device__ Choice chosen() {
-    if constexpr (S::one_block) {
-      meet<NamedBarrier::candidates, all_threads>();
-    } else {
-      const unsigned arrived = shared_address(&memory().arrived[slot]);
-      if constexpr (is_clerk) {
-        if (lane == 0) barrier_arrive_expecting(arrived, blocks * int(sizeof(Message)));
-        meet<NamedBarrier::candidates, all_threads>();
-        send(best_of(memory().own[turn % 2], Memory::warps).message);
-      }
-      barrier_wait(arrived, parity);
+  /// The best of this warp's rows in the first column in registers, for column s of the step; `candidates`: it had some
+  /// when the step began. Calls meanwhile() while the warp votes.
+  template <class Meanwhile>
+  __device__ void offer(int s, bool candidates, const Meanwhile& meanwhile) {
+    const auto target = !S::one_block && !S::has_clerk ? this->next_target() : typename Exchange::Target{};
+    unsigned tag = 0, second = 0;  // the two largest of this thread
+    T value = a[0][0];
+    int mine = 0;
+#pragma unroll
+    for (int i = 0; i < S::rows; ++i) {
+      const unsigned other = place[i] < 0 ? 0 : pivot_tag<number_bits>(pivot_key(a[i][0]).high, 32 * i + lane);
+      if (i > 0) mine = other > tag ? i : mine, value = other > tag ? a[i][0] : value;
+      second = max(second, min(tag, other)), tag = max(tag, other);
     }
-    const Choice best = best_of(memory().candidates[slot], S::one_block ? Memory::warps : blocks);
-    ++turn;
-    if (++slot == Memory::slots) slot = 0, parity ^= 1;
-    return best;
+    const T inverse = is_complex<T> ? T(0) : reciprocal(value);  // while the warp votes
+    const unsigned top = __reduce_max_sync(~0u, tag);
+    meanwhile();
+    Words words{};
+    if constexpr (S::rows <= 2) fill_from_two(words.message(), mine);
+    words.message().values[0] = inverse;
+    const unsigned tied = __ballot_sync(~0u, same_upper_bits<number_bits>(tag, top));
+    bool several = (tied & (tied - 1)) != 0;
+    if constexpr (S::rows > 1) several = several | __any_sync(~0u, same_upper_bits<number_bits>(second, top));
+    if (top >> number_bits == 0) several = candidates;  // zeros, or rows that are none
+    int number = int(top % (1u << number_bits));
+    if (__builtin_expect(several, false)) {
+      number = exact_best_row();
+      if constexpr (S::rows <= 2) {
+        fill_from_two(words.message(), max(number, 0) / 32);
+        words.message().values[0] = reciprocal(words.message().values[1]);
+      }
+    }
+    const bool winner = lane == max(number, 0) % 32;
+    if constexpr (S::rows > 2)
+      for_constants<S::rows>([&](auto i) TF_INLINE_LAMBDA {
+        if (max(number, 0) / 32 == i.value) distinct_branch<i.value>(), fill<i.value>(words.message());
+      });
+    if (winner && (is_complex<T> || (several && S::rows > 2)))
+      words.message().values[0] = reciprocal(words.message().values[1]);
+    if (number < 0) words.message().place = -1;
+    words.message().tag = top & ~0u << number_bits, words.message().holder = this->holder();
+    this->hand_over(s, winner, words);
+    this->announce(target);
   }
-  __device__ Choice best_of(const Message* messages, int count) const {
-    const PivotCandidate mine = lane < count ? messages[lane].candidate : no_candidate;
+  template <int i>
+  __device__ void fill(Message& message) const {
+    message.place = place[i], message.row = row(i);
+#pragma unroll
+    for (int j = 0; j < S::step; ++j) message.values[1 + j] = a[i][j];
+  }
+  /// From row i of a thread with one or two, without a branch.
+  __device__ void fill_from_two(Message& message, int i) const {
+    constexpr int last = S::rows > 1;
+    message.place = i == last ? place[last] : place[0], message.row = row(i);
+#pragma unroll
+    for (int j = 0; j < S::step; ++j) message.values[1 + j] = i == last ? a[last][j] : a[0][j];
+  }
+  /// The number of the best row of this warp, -1 if it has no candidate.
+  __device__ int exact_best_row() const {
+    PivotCandidate best = no_candidate;
+    int number = -1;
+#pragma unroll
+    for (int i = 0; i < S::rows; ++i) {
+      const PivotKey key = pivot_key(a[i][0]);
+      if (place[i] >= 0 && beats(key, place[i], best.key, best.place))
+        best = {key, place[i], 0}, number = 32 * i + lane;
+    }
+    if (__ballot_sync(~0u, number >= 0) == 0) return -1;
     unsigned high;
-    const unsigned best = best_lane_mask<two_words>(mine, high, [] {});
-    return {messages[max(31 - __clz(int(best)), 0)], high};
+    const unsigned mask = best_lane_mask<two_words>(best, high, [] {});
+    return __shfl_sync(~0u, number, __ffs(int(mask)) - 1);
   }
-  /// By the clerk: what factor_step finds, into memory.
-  __device__ void note_pivots(int k0, int steps) {
-#pragma unroll 1
-    for (int s = 0; s < steps; ++s) {
-      const int k = k0 + s;
-      const Message& pivot = chosen<true>().message;
-      if (lane < S::step - s) {
-        const T x = pivot.entries[lane];
-        if (block == 0 && k + lane < n) A[pivot.candidate.row + (k + lane) * ld] = x;
-        if (lane == 0 && x == T(0) && zero_at == 0) zero_at = k + 1;
+
+  /// By the speaker: U in the `right` columns to the right of the step, a column to a lane.
+  __device__ void solve_step(int k0, int right, int steps, int half, int parity) {
+    if constexpr (S::one_block) {  // L of the pivot rows, in the step
+#pragma unroll
+      for (int s0 = 0; s0 < S::step; s0 += 32 / S::step) {
+        const int s = s0 + lane / S::step, i = lane % S::step;
+        if (s < steps && i < s) memory().raw[half][s][i] = memory().lower[i][memory().moves.from[k0 + s]];
       }
-      if (lane == 0) {
-        memory().moves.from[k] = pivot.candidate.row;
-        if (block == 0) pivots[k] = first + pivot.candidate.place + 1;
-      }
-      __syncwarp();  // before the warp meets the others
-    }
-  }
-  /// By the clerk: U in the `right` columns to the right of the step, a column to a lane.
-  __device__ void solve_step(int right, int steps, int half, int parity) {
-    if constexpr (S::one_block) {
-      meet<NamedBarrier::last_pivot_row, all_threads>();
+      __syncwarp();
     } else {
       const unsigned arrived = shared_address(&memory().raw_arrived[half]);
       if (lane == 0) barrier_arrive_expecting(arrived, steps * (S::step + S::rest) * int(sizeof(T)));
@@ -360,7 +367,7 @@ class ClusterPanel {
   /// All rows to where the interchanges move them, in the columns to the left too.
   __device__ void exchange_rows() {
     const int steps = min(m, n);  // these rows are in the first block
-    if (!clerk && block == 0) {
+    if (block == 0 && has_rows()) {
 #pragma unroll
       for (int i = 0; i < S::rows; ++i)
         if (row(i) < steps) memory().moves.to[row(i)] = place[i];  // negative: it was a pivot
@@ -372,21 +379,16 @@ class ClusterPanel {
       __syncthreads();  // the list is here
     }
     if constexpr (!S::one_block) cluster_arrive();  // this block needs nothing more of others
-    constexpr int warps = Memory::warps + 1;
+    constexpr int warps = S::all_threads / 32;
     memory().moves.apply(A - left * ld, ld, steps, block * warps + warp, blocks * warps, left + n);
     if constexpr (!S::one_block) cluster_wait();  // nobody leaves while others read its list
   }
 
-  static constexpr bool two_words = sizeof(Real<T>) == 8;
   T* const A;
   const index_t ld;
-  const int m, n, left, block, first;
+  const int m, n, left, first;
   int* const pivots;
-  const int rank, lane, warp;
-  const bool clerk;
-  int blocks;
-  unsigned turn = 0;
-  int slot = 0, parity = 0;  // of the next candidates
+  const int rank;
   int zero_at = 0;
   int place[S::rows];  // where interchanges have moved the rows; of the pivot of column k, ~k
   T a[S::rows][S::in_registers];

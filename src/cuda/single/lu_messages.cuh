@@ -9,8 +9,8 @@ namespace trifactor::cuda {
 
 inline constexpr int max_cluster_blocks = 16;
 
-/// So many threads to a block, rows to a thread, and columns. `step` of them are factored before the rest is updated
-/// with these. The rest is in registers, or, so that more rows fit, in shared memory. One block, or up to 16.
+/// So many threads with rows to a block, rows to a thread, and columns. `step` of them are factored before the rest is
+/// updated with these. The rest is in registers, or, so that more rows fit, in shared memory. One block, or up to 16.
 template <int threads_, int rows_, int width_, bool rest_in_registers_, bool one_block_>
 struct PanelShape {
   static constexpr int threads = threads_, rows = rows_, width = width_;
@@ -18,6 +18,9 @@ struct PanelShape {
   static constexpr int step = rest_in_registers ? min(width, 8) : min(width / 2, 8);
   static constexpr int block_rows = threads * rows, rest = width - step;
   static constexpr int in_registers = rest_in_registers ? width : step;
+  /// A clerk is a warp without rows that speaks for its block. Eight warps with rows take all registers.
+  static constexpr bool has_clerk = !rest_in_registers;
+  static constexpr int all_threads = threads + (has_clerk ? 32 : 0), row_warps = threads / 32;
 };
 
 /// Quotients by one pivot d: |a| <= |d|, or d is zero, and so is a.
@@ -71,41 +74,60 @@ __device__ unsigned best_lane_mask(PivotCandidate mine, unsigned& high, const Me
   return Warp::best_of_tied<two_words>(tied & __ballot_sync(~0u, mine.place >= 0), mine.key, mine.place);
 }
 
-/// A candidate with its row, from the column of the pivot to the last one of the step. Two lanes send it together.
+/// The upper bits of a key's high word, and below them the number of its row or sender. The largest of such tags is
+/// that of the largest key, unless several have its upper bits: then keys decide.
+template <int number_bits>
+__device__ unsigned pivot_tag(unsigned high_word_of_key, int number) {
+  return (high_word_of_key << 1 & ~0u << number_bits) | unsigned(number);
+}
+template <int number_bits>
+__device__ bool same_upper_bits(unsigned a, unsigned b) {
+  return (a ^ b) >> number_bits == 0;
+}
+template <class R>
+__device__ bool tag_has_safe_reciprocal(unsigned tag) {
+  return has_safe_reciprocal<R>(tag >> 1);
+}
+
+/// A candidate with its row, from the column of the pivot to the last one of the step.
 template <class T, int step>
 struct alignas(32) PivotMessage {
-  PivotCandidate candidate;
-  T inverse;  // of the pivot, where it has one
-  alignas(16) T entries[step];
+  static constexpr int together = max(16 / int(sizeof(T)), 1), size = (1 + step + together - 1) / together * together;
+  static constexpr int words = 1 + size / together;  // of 16 bytes
+  unsigned tag;                                      // of its key; its number is zero
+  int place, row;                                    // as in PivotCandidate
+  int holder;                                        // the warp of the cluster that has the row
+  T values[size];                                    // the reciprocal of the pivot, where it has one, and the row
 };
-
-/// The candidate that is the pivot of a column.
-template <class Message>
-struct PivotChoice {
-  const Message& message;
-  unsigned high_word_of_key;
+/// A message in registers.
+template <class T, int step>
+struct PivotWords {
+  using Message = PivotMessage<T, step>;
+  ulonglong2 word[Message::words];
+  __device__ Message& message() { return reinterpret_cast<Message&>(word); }
 };
 
 /// The shared memory of a block.
 template <class T, class S>
 struct PanelMemory {
-  static constexpr int warps = S::threads / 32, rest = max(S::rest, 1);
-  static constexpr int slots = 3;  // sets of candidates: see ClusterPanel::chosen
+  static constexpr int rest = max(S::rest, 1);
   using Message = PivotMessage<T, S::step>;
-  Message own[2][warps];                                      // of a warp, to be sent
-  Message candidates[slots][max(warps, max_cluster_blocks)];  // of the warps of the only block, or of all blocks
+  // Candidates of the warps of the only block, a set for each column of a step, or of all blocks, two sets in turn.
+  static constexpr int sets = S::one_block ? S::step : 2, senders = S::one_block ? S::row_warps : max_cluster_blocks;
+  Message candidates[sets][senders];
+  Message own[S::one_block ? 1 : S::row_warps];   // of a warp, to be sent
   alignas(16) T raw[2][S::step][S::step + rest];  // pivot rows when they were chosen: L of the step, and right of it
-  alignas(16) T own_raw[2][S::step][S::step + rest];  // those of this block, to be sent
-  alignas(16) T upper[S::step][rest];                 // rows of U right of the step
-  T lower[S::step][S::block_rows];                    // L of the step
-  unsigned long long arrived[slots], raw_arrived[2];  // barriers for candidates and raw
-  RowMoves<S::width> moves;                           // where pivot rows lie, and where the rows go that they replace
+  alignas(16) T own_raw[S::one_block ? 1 : S::step][S::step + rest];  // those of this block, to be sent
+  alignas(16) T upper[S::step][rest];                                 // rows of U right of the step
+  T lower[S::step][S::block_rows];                                    // L of the step
+  unsigned long long arrived[2], raw_arrived[2];                      // barriers for candidates and raw
+  RowMoves<S::width> moves;  // where pivot rows lie, and where the rows go that they replace
   // The rest, where it is not in registers. Neighbours in a row are in different banks.
   alignas(16) T rest_columns[S::rest_in_registers ? 1 : rest][S::rest_in_registers ? 1 : S::block_rows + 1];
 };
 
 /// Barriers of the hardware that a block names by number; 0 is that of __syncthreads.
-enum class NamedBarrier { candidates = 1, last_pivot_row = 2 };
+enum class NamedBarrier { candidates = 1 };
 template <NamedBarrier barrier, int threads>
 __device__ void meet() {
   asm volatile("barrier.sync.aligned %0, %1;" ::"n"(int(barrier)), "n"(threads) : "memory");

@@ -1,0 +1,188 @@
+// How the threads that factor a panel agree on the pivot of a column. Each warp hands over its best candidate with its
+// row, the speaker of a block sends the best of these to all blocks of the cluster, and every warp finds the best of
+// all.
+#pragma once
+
+#include <cuda/device/cluster.cuh>
+#include <cuda/device/fragments.cuh>
+#include <cuda/single/lu_messages.cuh>
+
+namespace trifactor::cuda {
+
+#if TRIFACTOR_HAS_CLUSTERS
+
+/// What a thread of a panel of shape S knows of the exchange. Branches that are seldom taken, since candidates tie,
+/// are out of the way: everything here lies on the critical path of a column. Messages are read and written by the
+/// addresses of shared memory itself, without branches.
+template <class T, class S>
+class PivotExchange {
+ public:
+  using Memory = PanelMemory<T, S>;
+  using Message = typename Memory::Message;
+  using Words = PivotWords<T, S::step>;
+  static constexpr bool two_words = sizeof(Real<T>) == 8;
+  static constexpr int speaker = S::has_clerk ? S::row_warps : S::row_warps - 1;
+
+  int block, lane, warp, blocks;
+  unsigned turn = 0;  // columns whose pivots are chosen
+
+  __device__ explicit PivotExchange(int blocks_)
+      : block(S::one_block ? 0 : cluster_rank()),
+        lane(int(threadIdx.x) % 32),
+        warp(int(threadIdx.x) / 32),
+        blocks(blocks_),
+        base(shared_address(&memory())) {
+    asm volatile("" : "+r"(blocks), "+r"(base));  // otherwise they are found out again and again
+    if constexpr (!S::one_block) {
+      const int to = min(lane % max_cluster_blocks, blocks - 1);
+      first_target.message =
+          shared_address_of(base + unsigned(offsetof(Memory, candidates)) + block * message_bytes, to) +
+          16u * unsigned(lane / max_cluster_blocks);
+      first_target.barrier = shared_address_of(base + unsigned(offsetof(Memory, arrived)), to);
+    }
+  }
+  __device__ static Memory& memory() {
+    extern __shared__ __align__(32) unsigned char panel_memory[];
+    return *reinterpret_cast<Memory*>(panel_memory);
+  }
+  /// By one thread, before any block sends.
+  __device__ void make_barriers() const {
+    for (auto& barrier : memory().arrived) barrier_init(shared_address(&barrier), 1);
+    for (auto& barrier : memory().raw_arrived) barrier_init(shared_address(&barrier), 1);
+    announce_barriers();
+  }
+  __device__ bool has_rows() const { return !S::has_clerk || warp != speaker; }
+  /// The number of this warp in the cluster.
+  __device__ int holder() const { return block * S::row_warps + warp; }
+
+  /// Where a lane of the speaker sends its part of the next candidate, and the barrier that counts it there.
+  struct Target {
+    unsigned message, barrier;
+  };
+  __device__ Target next_target() const {
+    Target next{first_target.message + turn % 2 * unsigned(Memory::senders * message_bytes),
+                first_target.barrier + turn % 2 * 8};
+    asm volatile("" : "+r"(next.message), "+r"(next.barrier));  // now, not when others wait for it
+    return next;
+  }
+  /// The candidate of this warp for column s of the step, which lane `winner` has.
+  __device__ void hand_over(int s, bool winner, const Words& candidate) const {
+    const unsigned to =
+        base + (S::one_block ? candidates_of(s) : unsigned(offsetof(Memory, own))) + warp * message_bytes;
+#pragma unroll
+    for (int i = 0; i < Message::words; ++i)
+      store_shared_if(winner && matters(i, s), to + 16u * unsigned(i), candidate.word[i]);
+  }
+  /// By all warps with rows, when they have handed over: the best candidate of the block goes to all blocks.
+  __device__ void announce(const Target& target) {
+    __syncwarp();  // the message is there
+    if constexpr (!S::one_block) {
+      if (!S::has_clerk && warp == speaker)
+        relay(target);
+      else
+        arrive<NamedBarrier::candidates, S::all_threads>();
+      if (!S::has_clerk && warp == 0 && lane == 0) expect();
+    }
+  }
+  /// By the clerk, for a column, in place of all that the others do.
+  __device__ void relay() {
+    if (lane == 0) expect();
+    relay(next_target());
+    ++turn;
+  }
+  /// Candidates for a column are sent when all warps of a block have read those for the last one. So no candidate is
+  /// overwritten, two columns later, before it is read.
+  __device__ void wait() const {
+    if constexpr (S::one_block)
+      __syncthreads();
+    else
+      barrier_wait(base + unsigned(offsetof(Memory, arrived)) + turn % 2 * 8, int(turn / 2 % 2));
+  }
+  /// The best candidate for column s of the step, and the largest tag. True if others have that tag: then
+  /// exact_choice() finds the best.
+  __device__ bool choose(int s, unsigned& top, Words& best) const {
+    return choose(base + candidates_of(s), S::one_block ? S::row_warps : blocks, top,
+                  [&](unsigned from) TF_INLINE_LAMBDA {
+#pragma unroll
+                    for (int i = 0; i < Message::words; ++i)
+                      load_shared_if(matters(i, s), best.word[i], from + 16u * unsigned(i));
+                  });
+  }
+  __device__ void exact_choice(int s, Words& best) const {
+    const Message* const all = memory().candidates[S::one_block ? s : turn % 2];
+    best.message() = all[exact_best(all, S::one_block ? S::row_warps : blocks)];
+  }
+  /// The candidate of this warp for column s of the step, while it can be read, until the next but one is chosen.
+  __device__ const Message& handed_over(int s, unsigned its_turn) const {
+    return S::one_block ? memory().candidates[s][warp] : memory().candidates[its_turn % 2][block];
+  }
+
+  /// By a warp: a pivot row, with L in the step and what is right of it, to this place in all blocks.
+  __device__ void send_row(const T* row, T* place, unsigned long long& arrived) const {
+    constexpr int parts = int(sizeof(T)) * (S::step + S::rest) / 16;
+    for (int e = lane; e < parts * blocks; e += 32) {
+      const int to = e / parts, part = e % parts;
+      send_async(shared_address_of(shared_address(place), to) + 16u * unsigned(part),
+                 reinterpret_cast<const ulonglong2*>(row)[part], shared_address_of(shared_address(&arrived), to));
+    }
+  }
+
+ private:
+  static constexpr int message_bytes = int(sizeof(Message));
+
+  /// Whether word i of a message about column s of a step is used. Several blocks do not ask: it takes longer than it
+  /// saves.
+  __device__ static bool matters(int i, int s) {
+    return !S::one_block || (i - 1) * Message::together < 1 + S::step - s;
+  }
+  __device__ unsigned candidates_of(int s) const {
+    const unsigned set = S::one_block ? unsigned(s) : turn % 2;
+    return unsigned(offsetof(Memory, candidates)) + set * unsigned(Memory::senders * message_bytes);
+  }
+  /// By one thread: so many bytes will arrive.
+  __device__ void expect() const {
+    barrier_arrive_expecting(base + unsigned(offsetof(Memory, arrived)) + turn % 2 * 8, blocks * Message::words * 16);
+  }
+  /// By the speaker: the best candidate of the warps of this block, 16 bytes at a time.
+  __device__ void relay(const Target& target) const {
+    constexpr int together = 32 / max_cluster_blocks, parts = (Message::words + together - 1) / together;
+    const int to = lane % max_cluster_blocks, first_part = lane / max_cluster_blocks;
+    const unsigned own = base + unsigned(offsetof(Memory, own));
+    ulonglong2 x[parts]{};
+    const auto read = [&](unsigned from) TF_INLINE_LAMBDA {
+#pragma unroll
+      for (int i = 0; i < parts; ++i) load_shared_if(true, x[i], from + 16u * unsigned(first_part + together * i));
+    };
+    meet<NamedBarrier::candidates, S::all_threads>();
+    unsigned top;
+    if (__builtin_expect(choose(own, S::row_warps, top, read), false))
+      read(own + exact_best(memory().own, S::row_warps) * message_bytes);
+#pragma unroll
+    for (int i = 0; i < parts; ++i)
+      send_async_if(to < blocks && first_part + together * i < Message::words,
+                    target.message + 16u * unsigned(together * i), x[i], target.barrier);
+  }
+  template <class Read>
+  __device__ bool choose(unsigned messages, int count, unsigned& top, const Read& read) const {
+    unsigned tag = 0;
+    if (lane < count) load_shared(tag, messages + lane * message_bytes), tag |= unsigned(lane);
+    top = __reduce_max_sync(~0u, tag);
+    read(messages + top % 32 * message_bytes);
+    const unsigned tied = __ballot_sync(~0u, same_upper_bits<5>(tag, top));
+    return (tied & (tied - 1)) != 0;
+  }
+  __device__ int exact_best(const Message* messages, int count) const {
+    PivotCandidate mine = no_candidate;
+    if (lane < count && messages[lane].place >= 0)
+      mine = {pivot_key(messages[lane].values[1]), messages[lane].place, 0};
+    unsigned high;
+    return max(31 - __clz(int(best_lane_mask<two_words>(mine, high, [] {}))), 0);
+  }
+
+  unsigned base;  // of the shared memory
+  Target first_target{};
+};
+
+#endif
+
+}  // namespace trifactor::cuda
