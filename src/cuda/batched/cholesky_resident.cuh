@@ -20,7 +20,7 @@ __device__ __forceinline__ unsigned diagonal_barrier() {
 /// Where the workers meet without the warp that factors.
 template <class Shape>
 __device__ __forceinline__ void meet_workers() {
-  asm volatile("bar.sync 1, %0;" ::"n"(32 * Shape::workers) : "memory");
+  sync_threads<1, 32 * Shape::workers>();
 }
 inline constexpr int strip_pair_threads = 64;  // two workers, who have the next diagonal tile
 

@@ -25,13 +25,11 @@ __device__ PivotKey pivot_key(Complex<R> a) {
 
 /// 1 / d, to the last digit or two, for a d whose reciprocal neither overflows nor underflows.
 __device__ inline float reciprocal(float d) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
+  const float y = approximate_reciprocal(d);
   return fmaf(y, fmaf(-d, y, 1.0f), y);
 }
 __device__ inline double reciprocal(double d) {
-  double y;
-  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
+  const double y = approximate_reciprocal(d);
   const double e = fma(-d, y, 1.0);  // about 20 bits
   return fma(y, fma(e, e, e), y);
 }

@@ -67,6 +67,8 @@ __device__ inline void store_shared_if(bool wanted, unsigned address, const ulon
                "r"(address), "l"(x.x), "l"(x.y)
                : "memory");
 }
+/// Says that what all lanes have read before they voted was read. No instruction: what is sent depends on the vote.
+__device__ inline void order_after_vote() { asm volatile("" ::: "memory"); }
 /// Sends 16 bytes to another block's shared memory. Its barrier there counts the bytes.
 __device__ inline void send_async(unsigned address, const ulonglong2& x, unsigned barrier) {
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(address),

@@ -1,4 +1,4 @@
-// Copies from global to shared memory that a thread starts and waits for later.
+// Copies from global to shared memory that a thread starts and waits for later; barriers of a block.
 #pragma once
 
 #include <core/scalar.hpp>
@@ -53,6 +53,17 @@ __device__ inline void copy_wait(int pending) {
       asm volatile("cp.async.wait_group 4;" ::: "memory");
       break;
   }
+}
+
+/// Barriers of the hardware, which a block names by number; 0 is that of __syncthreads. Whole warps sync, or only
+/// arrive.
+template <int number, int threads>
+__device__ void sync_threads() {
+  asm volatile("barrier.sync.aligned %0, %1;" ::"n"(number), "n"(threads) : "memory");
+}
+template <int number, int threads>
+__device__ void arrive_threads() {
+  asm volatile("barrier.arrive.aligned %0, %1;" ::"n"(number), "n"(threads) : "memory");
 }
 
 // Barriers in shared memory, named by their addresses there.

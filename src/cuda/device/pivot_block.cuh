@@ -69,7 +69,7 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
   };
   send(std::integral_constant<int, 0>{});
   R d = real(column[0]);
-  R y = safe ? R(1) : rough_reciprocal(d);
+  R y = safe ? R(1) : early_reciprocal(d);
   const auto eliminate = [&](auto constant) TF_INLINE_LAMBDA {
     constexpr int c = decltype(constant)::value;
     mine = c == row ? d : mine;
@@ -91,7 +91,7 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
       for (int i = 0; i < each; ++i) ay[i] = a[i][c] * y;
       if (c + 1 < width) {
         d = rest - sy * p;
-        y = rough_reciprocal(d);
+        y = early_reciprocal(d);
       }
 #pragma unroll
       for (int i = 0; i < each; ++i) t[i] = ay[i] + ay[i] * p;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <core/scalar.hpp>
+#include <cuda/device/signals.cuh>
 
 #include <cstring>
 
@@ -17,14 +18,7 @@ struct Message {
   static constexpr int words = int(sizeof(T) / sizeof(Word));  // of an entry
   static constexpr Word unsolved = ~Word(0), lowest = unsolved << (8 * (sizeof(Word) - 4));
 
-  __device__ static Word load(const Word* p) {
-    Word w;
-    if constexpr (sizeof(Word) == 4)
-      asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(w) : "l"(p) : "memory");
-    else
-      asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(w) : "l"(p) : "memory");
-    return w;
-  }
+  __device__ static Word load(const Word* p) { return load_relaxed(p); }
   __device__ static T load(const T* p) {
     Word w[words];
 #pragma unroll
@@ -42,12 +36,7 @@ struct Message {
     for (int j = 0; j < words; ++j) largest = max(largest, unsigned(w[j] >> (8 * (sizeof(Word) - 4))));
     return largest != ~0u;
   }
-  __device__ static void store(Word* p, Word w) {
-    if constexpr (sizeof(Word) == 4)
-      asm volatile("st.relaxed.gpu.global.b32 [%0], %1;" ::"l"(p), "r"(w) : "memory");
-    else
-      asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(p), "l"(w) : "memory");
-  }
+  __device__ static void store(Word* p, Word w) { store_relaxed(p, w); }
   /// A NaN that looks unsolved in its upper half becomes its neighbour.
   __device__ static void store(T* p, T x) {
     Word w[words];

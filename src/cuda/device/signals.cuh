@@ -15,6 +15,24 @@ __device__ inline void add_release(int* p, int v) {
   asm volatile("red.release.gpu.global.add.s32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
 
+/// Words that are loaded and stored whole, and order nothing else.
+__device__ inline unsigned load_relaxed(const unsigned* p) {
+  unsigned w;
+  asm volatile("ld.relaxed.gpu.global.b32 %0, [%1];" : "=r"(w) : "l"(p) : "memory");
+  return w;
+}
+__device__ inline unsigned long long load_relaxed(const unsigned long long* p) {
+  unsigned long long w;
+  asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(w) : "l"(p) : "memory");
+  return w;
+}
+__device__ inline void store_relaxed(unsigned* p, unsigned w) {
+  asm volatile("st.relaxed.gpu.global.b32 [%0], %1;" ::"l"(p), "r"(w) : "memory");
+}
+__device__ inline void store_relaxed(unsigned long long* p, unsigned long long w) {
+  asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(p), "l"(w) : "memory");
+}
+
 /// Releases and acquires; returns what was there.
 __device__ inline int add_both(int* p, int v) {
   int before;

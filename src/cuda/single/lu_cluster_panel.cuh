@@ -147,8 +147,8 @@ class ClusterPanel : PivotExchange<T, S> {
       }
       if constexpr (!S::one_block)
         if (holder == this->holder()) {
-          if (k + lane < n && lane < S::step - s)
-            A[lies + (k + lane) * ld] = this->handed_over(s, its_turn).values[1 + lane];
+          const T* const handed_over = memory().candidates[its_turn % 2][block].values + 1;  // until the next but one
+          if (k + lane < n && lane < S::step - s) A[lies + (k + lane) * ld] = handed_over[lane];
           if constexpr (S::rest > 0)
             if (more) give_raw(s, k, lies - block * S::block_rows, half);
         }
@@ -173,6 +173,7 @@ class ClusterPanel : PivotExchange<T, S> {
     } else {
       if (k - s + lane < S::rest) raw[S::step + lane] = memory().rest_columns[k - s + lane][own];
     }
+    __syncwarp();  // L of all lanes is there
     if (lane < s) raw[lane] = memory().lower[lane][own];
     __syncwarp();  // the row is there
     this->send_row(raw, memory().raw[half][s], memory().raw_arrived[half]);
@@ -269,8 +270,7 @@ class ClusterPanel : PivotExchange<T, S> {
         best = {key, place[i], 0}, number = 32 * i + lane;
     }
     if (__ballot_sync(~0u, number >= 0) == 0) return -1;
-    unsigned high;
-    const unsigned mask = best_lane_mask<two_words>(best, high, [] {});
+    const unsigned mask = best_lane_mask<two_words>(best);
     return __shfl_sync(~0u, number, __ffs(int(mask)) - 1);
   }
 

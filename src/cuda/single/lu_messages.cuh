@@ -62,14 +62,11 @@ __device__ inline bool beats(PivotKey a, int place_a, PivotKey b, int place_b) {
   const bool equal = (a.high == b.high) & (a.low == b.low);
   return (a.high > b.high) | ((a.high == b.high) & (a.low > b.low)) | (equal & (unsigned(place_a) < unsigned(place_b)));
 }
-/// The lane of the best candidate as a mask of one bit, 0 if there is none, and the high word of its key. Calls
-/// meanwhile() while the warp votes.
-template <bool two_words, class Meanwhile>
-__device__ unsigned best_lane_mask(PivotCandidate mine, unsigned& high, const Meanwhile& meanwhile) {
+/// The lane of the best candidate as a mask of one bit, 0 if there is none.
+template <bool two_words>
+__device__ unsigned best_lane_mask(PivotCandidate mine) {
   using Warp = LaneGroup<32>;
-  high = Warp::largest(mine.key.high);
-  meanwhile();
-  const unsigned tied = __ballot_sync(~0u, mine.key.high == high);
+  const unsigned tied = __ballot_sync(~0u, mine.key.high == Warp::largest(mine.key.high));
   if ((tied & (tied - 1)) == 0) return tied;
   return Warp::best_of_tied<two_words>(tied & __ballot_sync(~0u, mine.place >= 0), mine.key, mine.place);
 }
@@ -125,16 +122,5 @@ struct PanelMemory {
   // The rest, where it is not in registers. Neighbours in a row are in different banks.
   alignas(16) T rest_columns[S::rest_in_registers ? 1 : rest][S::rest_in_registers ? 1 : S::block_rows + 1];
 };
-
-/// Barriers of the hardware that a block names by number; 0 is that of __syncthreads.
-enum class NamedBarrier { candidates = 1 };
-template <NamedBarrier barrier, int threads>
-__device__ void meet() {
-  asm volatile("barrier.sync.aligned %0, %1;" ::"n"(int(barrier)), "n"(threads) : "memory");
-}
-template <NamedBarrier barrier, int threads>
-__device__ void arrive() {
-  asm volatile("barrier.arrive.aligned %0, %1;" ::"n"(int(barrier)), "n"(threads) : "memory");
-}
 
 }  // namespace trifactor::cuda

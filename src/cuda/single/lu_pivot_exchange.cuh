@@ -80,7 +80,7 @@ class PivotExchange {
       if (!S::has_clerk && warp == speaker)
         relay(target);
       else
-        arrive<NamedBarrier::candidates, S::all_threads>();
+        arrive_threads<candidates_barrier, S::all_threads>();
       if (!S::has_clerk && warp == 0 && lane == 0) expect();
     }
   }
@@ -112,11 +112,6 @@ class PivotExchange {
     const Message* const all = memory().candidates[S::one_block ? s : turn % 2];
     best.message() = all[exact_best(all, S::one_block ? S::row_warps : blocks)];
   }
-  /// The candidate of this warp for column s of the step, while it can be read, until the next but one is chosen.
-  __device__ const Message& handed_over(int s, unsigned its_turn) const {
-    return S::one_block ? memory().candidates[s][warp] : memory().candidates[its_turn % 2][block];
-  }
-
   /// By a warp: a pivot row, with L in the step and what is right of it, to this place in all blocks.
   __device__ void send_row(const T* row, T* place, unsigned long long& arrived) const {
     constexpr int parts = int(sizeof(T)) * (S::step + S::rest) / 16;
@@ -128,7 +123,7 @@ class PivotExchange {
   }
 
  private:
-  static constexpr int message_bytes = int(sizeof(Message));
+  static constexpr int message_bytes = int(sizeof(Message)), candidates_barrier = 1;
 
   /// Whether word i of a message about column s of a step is used. Several blocks do not ask: it takes longer than it
   /// saves.
@@ -153,10 +148,13 @@ class PivotExchange {
 #pragma unroll
       for (int i = 0; i < parts; ++i) load_shared_if(true, x[i], from + 16u * unsigned(first_part + together * i));
     };
-    meet<NamedBarrier::candidates, S::all_threads>();
+    sync_threads<candidates_barrier, S::all_threads>();
     unsigned top;
-    if (__builtin_expect(choose(own, S::row_warps, top, read), false))
+    if (__builtin_expect(choose(own, S::row_warps, top, read), false)) {
       read(own + exact_best(memory().own, S::row_warps) * message_bytes);
+      __syncwarp();  // all lanes have read
+    }
+    order_after_vote();  // once a message is there, candidates of this block are written again
 #pragma unroll
     for (int i = 0; i < parts; ++i)
       send_async_if(to < blocks && first_part + together * i < Message::words,
@@ -175,8 +173,7 @@ class PivotExchange {
     PivotCandidate mine = no_candidate;
     if (lane < count && messages[lane].place >= 0)
       mine = {pivot_key(messages[lane].values[1]), messages[lane].place, 0};
-    unsigned high;
-    return max(31 - __clz(int(best_lane_mask<two_words>(mine, high, [] {}))), 0);
+    return max(31 - __clz(int(best_lane_mask<two_words>(mine))), 0);
   }
 
   unsigned base;  // of the shared memory

@@ -16,13 +16,12 @@ __device__ PivotCandidate best_of_block(PivotCandidate mine) {
   constexpr bool two_words = sizeof(Real<T>) == 8;
   __shared__ PivotCandidate of_warps[tall_warps];
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
-  unsigned high;
-  const unsigned best = best_lane_mask<two_words>(mine, high, [] {});
+  const unsigned best = best_lane_mask<two_words>(mine);
   if (best == 0 ? lane == 0 : (best >> lane & 1) != 0) of_warps[warp] = best == 0 ? no_candidate : mine;
   __syncthreads();  // all warps have their candidates
   if (warp != 0) return no_candidate;
   mine = lane < tall_warps ? of_warps[lane] : no_candidate;
-  const unsigned winner = best_lane_mask<two_words>(mine, high, [] {});
+  const unsigned winner = best_lane_mask<two_words>(mine);
   if (winner == 0) return no_candidate;
   return of_warps[__ffs(int(winner)) - 1];
 }

@@ -32,9 +32,9 @@ struct PivotRoot {
   R y, rough = R(0), rest = R(0);
   __device__ explicit PivotRoot(R d) {
     if constexpr (sizeof(R) == 4) {
-      asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
+      y = approximate_rsqrt(d);
     } else {
-      asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(rough) : "d"(d));
+      rough = approximate_rsqrt(d);
       const R e = fma(-d * rough, rough, R(1));  // some 21 digits, binary; 1 / d = rough^2 (1 + rest)
       rest = fma(e, e, e);
       y = fma(fma(e, R(0.375), R(0.5)), rough * e, rough);

@@ -1,0 +1,56 @@
+// What tests of kernels on the machine share.
+#pragma once
+
+#include "cuda_words.hpp"
+
+#include <core/batch.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace trifactor::simt {
+
+using namespace core;
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;  // fewer cases: they take thirty times as long
+#else
+constexpr bool sanitized = false;
+#endif
+
+#if TRIFACTOR_TEST_TWO_SCALARS || defined(__SANITIZE_THREAD__)
+using Scalars = testing::Types<double, Complex<float>>;
+#else
+using Scalars = testing::Types<float, double, Complex<float>, Complex<double>>;
+#endif
+struct ScalarNames {
+  template <class T>
+  static std::string GetName(int) {
+    return scalar_name(T{});
+  }
+};
+
+template <class T>
+T entry(Real<T> re, Real<T> im) {
+  if constexpr (is_complex<T>)
+    return {re, im};
+  else
+    return re;
+}
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  // A NaN is a NaN: which one depends on the order of operands.
+  const auto same = [](Real<T> x, Real<T> y) { return x == y || (x != x && y != y); };
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if constexpr (is_complex<T>) {
+      if (!same(a[i].re, b[i].re) || !same(a[i].im, b[i].im)) return false;
+    } else if (!same(a[i], b[i])) {
+      return false;
+    }
+  return true;
+}
+
+}  // namespace trifactor::simt
