@@ -15,6 +15,8 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
+#define __noinline__  // libstdc++ has it as the name of an attribute, which may be empty
+#define __grid_constant__
 #define __shared__ constinit thread_local  // a block is an operating-system thread
 #define __builtin_assume(...) ((void)0)
 
@@ -40,6 +42,15 @@ struct dim3 {
 #define TRIFACTOR_WHERE ::trifactor::simt::Where where = ::trifactor::simt::Where::current()
 
 inline void __syncthreads(TRIFACTOR_WHERE) { trifactor::simt::sync_block(0, int(blockDim.x), where); }
+inline int __syncthreads_or(int x, TRIFACTOR_WHERE) {
+  thread_local int some;
+  __syncthreads(where);  // all have read the last one
+  if (threadIdx.x == 0) some = 0;
+  __syncthreads(where);
+  if (x) std::atomic_ref(some).store(1, std::memory_order_relaxed);
+  __syncthreads(where);
+  return std::atomic_ref(some).load(std::memory_order_relaxed);
+}
 inline void __syncwarp(TRIFACTOR_WHERE) { trifactor::simt::sync_warp(where); }
 
 namespace trifactor::simt {

@@ -101,7 +101,7 @@ static_assert(sizeof(SharedBarrier) == 8);
 
 struct Delivery {
   unsigned char* to;
-  unsigned char bytes[16];
+  Sent sent;
   SharedBarrier* barrier;
 };
 
@@ -154,27 +154,13 @@ struct Machine {
 };
 
 thread_local Worker* self = nullptr;
-// Where shared memory lies, as seen from here: the same for all threads of the program.
-thread_local unsigned char anchor = 0;
+// Where shared memory lies, as seen from here: the same for all threads of the program. Addresses are aligned as memory is.
+alignas(1024) thread_local unsigned char anchor = 0;
 constexpr std::ptrdiff_t anchor_at = 1 << 23;
 constexpr unsigned rank_shift = 24;
 
 void futex(std::uint32_t* p, int operation, std::uint32_t value) {
   syscall(SYS_futex, p, operation, value, nullptr, nullptr, 0);
-}
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "simt: %s\n", what);
-  if (self) {
-    for (const Worker& w : self->machine->workers) {
-      if (w.idle) continue;
-      std::fprintf(stderr, "block %u %u:\n", w.block.x, w.block.y);
-      for (const Fiber& f : w.fibers)
-        if (!f.ended && f.thread.x % lanes == 0)
-          std::fprintf(stderr, "  thread %u: %s:%u\n", f.thread.x, f.where.file_name(), unsigned(f.where.line()));
-    }
-  }
-  std::abort();
 }
 
 void give_turn(Worker& to) {
@@ -220,9 +206,8 @@ bool deliver() {
   void* const before = this_context();
   enter_context(self->messenger);
   acquire(d);
-  note_write(d->to, sizeof d->bytes);
-  for (std::size_t i = 0; i < sizeof d->bytes; ++i) d->to[i] = d->bytes[i];
-  d->barrier->bytes -= int(sizeof d->bytes);
+  d->sent.write(d->to, d->sent.what);
+  d->barrier->bytes -= d->sent.bytes;
   release(d->barrier);
   enter_context(before);
   complete(*d->barrier);
@@ -380,6 +365,20 @@ SharedBarrier& shared_barrier(unsigned address) {
 
 }  // namespace
 
+void fail(const char* what) {
+  std::fprintf(stderr, "simt: %s\n", what);
+  if (self) {
+    for (const Worker& w : self->machine->workers) {
+      if (w.idle) continue;
+      std::fprintf(stderr, "block %u %u:\n", w.block.x, w.block.y);
+      for (const Fiber& f : w.fibers)
+        if (!f.ended && f.thread.x % lanes == 0)
+          std::fprintf(stderr, "  thread %u: %s:%u\n", f.thread.x, f.where.file_name(), unsigned(f.where.line()));
+    }
+  }
+  std::abort();
+}
+
 Schedule& schedule() {
   thread_local Schedule of_thread;
   return of_thread;
@@ -517,14 +516,15 @@ void barrier_wait(unsigned barrier, int parity, Where where) {
              unsigned(parity), where);
   acquire(&b);
 }
-void send(unsigned address, const void* bytes, unsigned barrier) {
+void send(unsigned address, const Sent& sent, unsigned barrier) {
   Machine& m = *self->machine;
   if (m.spare.empty()) fail("too many messages under way");
   Delivery* const d = m.spare.back();
   m.spare.pop_back();
   d->to = static_cast<unsigned char*>(shared_memory(address)), d->barrier = &shared_barrier(barrier);
   if (reinterpret_cast<std::uintptr_t>(d->to) % 16 != 0) fail("a message to an address that is not aligned");
-  for (std::size_t i = 0; i < sizeof d->bytes; ++i) d->bytes[i] = static_cast<const unsigned char*>(bytes)[i];
+  for (std::size_t i = 0; i < sizeof sent.what; ++i) d->sent.what[i] = sent.what[i];
+  d->sent.write = sent.write, d->sent.bytes = sent.bytes;
   release(d);
   m.deliveries.push_back(d);
 }

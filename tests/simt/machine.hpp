@@ -37,6 +37,8 @@ Schedule& schedule();
 /// blocks that wait for each other for ever, ends the program with a message.
 void run(const Grid& grid, const std::function<void()>& kernel);
 
+[[noreturn]] void fail(const char* what);
+
 /// Each test program defines this: fills the dynamic shared memory of its kernels, in the thread that calls, with
 /// garbage. Called before each block.
 void spoil_shared_memory();
@@ -73,8 +75,14 @@ void* shared_memory(unsigned address);
 void barrier_init(unsigned barrier, int count);
 void barrier_arrive(unsigned barrier, int expected_bytes);
 void barrier_wait(unsigned barrier, int parity, Where = Where::current());
-/// Writes 16 bytes to shared memory at some later time, and counts them at a barrier there.
-void send(unsigned address, const void* bytes, unsigned barrier);
+/// What is written to shared memory at some later time: write(to, what) writes `bytes` there.
+struct Sent {
+  alignas(16) unsigned char what[48];
+  void (*write)(unsigned char* to, const unsigned char* what);
+  int bytes;
+};
+/// The barrier, in the same block's shared memory, counts the bytes.
+void send(unsigned address, const Sent& sent, unsigned barrier);
 
 // Copies that a thread starts and waits for: bytes arrive at once, or as late as they may.
 void copy(unsigned to, const void* from, int bytes, int inside);

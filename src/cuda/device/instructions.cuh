@@ -1,4 +1,5 @@
-// Instructions of arithmetic that C++ has no word for. Compute capability 8.0 and above.
+// Instructions that C++ has no word for, and values that the compiler is not to compute again. Compute capability 8.0
+// and above.
 #pragma once
 
 #include <core/scalar.hpp>
@@ -40,6 +41,20 @@ __device__ inline void mma8_tf32(float (&c)[4], const unsigned (&a)[2][2], const
       : "r"(a[0][0]), "r"(a[0][1]), "r"(a[1][0]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
 }
 
+/// c -= a b, 16 columns of a deep. Lane l holds a at rows l/4 and l/4 + 8 of columns l%4 + 4 h, and b at these rows of
+/// column l/4; volatile, since the order is chosen so that loads hide behind products. Compute capability 9.0 and
+/// above.
+__device__ inline void mma16(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, "
+      "{%12, %13, %14, %15}, {%0, %1, %2, %3};"
+      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+      : "d"(-a[0]), "d"(-a[1]), "d"(-a[2]), "d"(-a[3]), "d"(-a[4]), "d"(-a[5]), "d"(-a[6]), "d"(-a[7]), "d"(b[0]),
+        "d"(b[1]), "d"(b[2]), "d"(b[3]));
+#endif
+}
+
 /// 1 / d, of a double some 20 bits; subnormal numbers are zeros.
 __device__ inline float approximate_reciprocal(float d) {
   float y;
@@ -72,6 +87,35 @@ __device__ inline double approximate_rsqrt(double d) {
   double y;
   asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d));
   return y;
+}
+
+/// threadIdx.x, as a value of its own each time: what follows from it is computed where it is needed, not held in
+/// registers that a product needs.
+__device__ inline int this_thread() {
+  int t;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
+  return t;
+}
+__device__ inline double load_shared(unsigned p) {
+  double v;
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(v) : "r"(p));
+  return v;
+}
+__device__ inline void load_shared(double& x, double& y, unsigned p) {
+  asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(x), "=d"(y) : "r"(p));
+}
+/// The same number, of which the compiler knows nothing: it would find it out again and again.
+__device__ inline unsigned opaque(unsigned x) {
+  unsigned y;
+  asm volatile("mov.u32 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
+
+/// Nanoseconds, by a clock that all multiprocessors share.
+__device__ inline unsigned long long global_time() {
+  unsigned long long t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
 }
 
 }  // namespace trifactor::cuda

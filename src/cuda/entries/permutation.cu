@@ -1,5 +1,6 @@
 // Kernels without a scalar: the permutation that interchanges make, results of retries, staged arguments, and a pause.
 #include <core/fronts.hpp>
+#include <cuda/device/instructions.cuh>
 #include <cuda/engine/launch.cuh>
 #include <cuda/entries/entries.hpp>
 #include <cuda/engine/engine.hpp>
@@ -54,12 +55,7 @@ __global__ void copy_arguments_kernel(ArgumentCopies all) {
 }
 
 __global__ void pause_kernel(int nanoseconds) {
-  const auto now = [] {
-    unsigned long long t;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-    return t;
-  };
-  for (const auto begin = now(); now() - begin < static_cast<unsigned long long>(nanoseconds);) {}
+  for (const auto begin = global_time(); global_time() - begin < static_cast<unsigned long long>(nanoseconds);) {}
 }
 
 }  // namespace

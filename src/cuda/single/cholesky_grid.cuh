@@ -97,27 +97,6 @@ index_t persistent_mark_count(index_t n) {
   return ceil_div(n, GridShape<T>::edge) + persistent_ticket_count<T>(n);
 }
 
-/// Makes the tensor map of a matrix; false if that is impossible. A box of it is 128 rows and 16 columns: of a
-/// column-major matrix in three dimensions, 16 rows, 16 columns and 8 groups of 16 rows.
-template <bool column_major>
-bool make_map(CUtensorMap& map, double* A, index_t stride, index_t n) {
-  static const auto encode = [] {
-    void* p = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &p, 12000, cudaEnableDefault, &found) != cudaSuccess)
-      p = nullptr;
-    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(p);
-  }();
-  const auto count = [](index_t v) { return cuuint64_t(v); };
-  const cuuint64_t sizes[] = {column_major ? 16 : count(n), count(n), count(n / 16)};
-  const cuuint64_t strides[] = {count(stride) * sizeof(double), 128};
-  const cuuint32_t box[] = {16, column_major ? 16 : 128, 8}, steps[] = {1, 1, 1};
-  return encode && n >= 128 &&
-         encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, column_major ? 3 : 2, A, sizes, strides, box, steps,
-                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
-}
-
 template <class T>
 void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, bool resets, int* info, index_t first,
                        T* entries, int* ints, Mark* marks) {

@@ -9,13 +9,6 @@
 
 namespace trifactor::cuda {
 
-/// Nanoseconds, by a clock that all multiprocessors share.
-__device__ inline unsigned long long global_time() {
-  unsigned long long t;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
-  return t;
-}
-
 /// What blocks tell each other, in global memory. Zero at the start, and left so.
 struct GridFlags {
   int* ticket;    // the next piece to be taken

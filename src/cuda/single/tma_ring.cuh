@@ -3,73 +3,15 @@
 // has read. No thread computes addresses, and no barrier stops the block.
 #pragma once
 
+#include <cuda/device/copy_engine.cuh>
+#include <cuda/device/instructions.cuh>
 #include <cuda/device/pipeline.cuh>
-#include <cuda/device/mma.cuh>
-
-#include <cuda.h>
 
 namespace trifactor::cuda {
 
 /// Whether a Grid of these scalars can have a tensor map.
 template <class T>
 inline constexpr bool has_tma = std::is_same_v<T, double>;
-
-/// Whether this is compiled for a device that has a copy engine.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-inline constexpr bool copies_boxes = true;
-/// Arrives, and announces so many bytes by the copy engine.
-__device__ inline void barrier_expect(unsigned barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-/// What the caller read and wrote, or has acquired, comes before what the copy engine does for it from here on.
-__device__ inline void fence_copy_engine() { asm volatile("fence.proxy.async;" ::: "memory"); }
-__device__ inline void copy_box(unsigned shared, const CUtensorMap* map, int x, int y, unsigned barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::
-          "r"(shared),
-      "l"(map), "r"(x), "r"(y), "r"(barrier)
-      : "memory");
-}
-__device__ inline void copy_box(unsigned shared, const CUtensorMap* map, int x, int y, int z, unsigned barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], "
-      "[%5];" ::"r"(shared),
-      "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
-      : "memory");
-}
-/// c -= a b, 16 columns of a deep. Lane l holds a at rows l/4 and l/4 + 8 of columns l%4 + 4 h, and b at these rows of
-/// column l/4; volatile, since the order is chosen so that loads hide behind products.
-__device__ inline void mma16(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, %9, %10, %11}, "
-      "{%12, %13, %14, %15}, {%0, %1, %2, %3};"
-      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
-      : "d"(-a[0]), "d"(-a[1]), "d"(-a[2]), "d"(-a[3]), "d"(-a[4]), "d"(-a[5]), "d"(-a[6]), "d"(-a[7]), "d"(b[0]),
-        "d"(b[1]), "d"(b[2]), "d"(b[3]));
-}
-#else
-inline constexpr bool copies_boxes = false;
-__device__ inline void barrier_expect(unsigned, int) {}
-__device__ inline void fence_copy_engine() {}
-__device__ inline void copy_box(unsigned, const CUtensorMap*, int, int, unsigned) {}
-__device__ inline void copy_box(unsigned, const CUtensorMap*, int, int, int, unsigned) {}
-__device__ inline void mma16(double (&)[4], const double (&)[8], const double (&)[4]) {}
-#endif
-/// threadIdx.x, as a value of its own each time: what follows from it is computed where it is needed, not held in
-/// registers that a product needs.
-__device__ inline int this_thread() {
-  int t;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
-  return t;
-}
-__device__ inline double load_shared(unsigned p) {
-  double v;
-  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(v) : "r"(p));
-  return v;
-}
-__device__ inline void load_shared(double& x, double& y, unsigned p) {
-  asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(x), "=d"(y) : "r"(p));
-}
 
 /// A ring of stages. A stage holds 128 rows and 16 columns of two strips. `column_major`: of the matrix.
 template <bool column_major>
@@ -84,9 +26,7 @@ struct TmaRing {
   unsigned used = 0;            // chunks since the start
 
   __device__ TmaRing(const void* stages_, const void* barriers_) {
-    // As values that the compiler does not know: it would find them out again and again.
-    asm volatile("mov.u32 %0, %1;" : "=r"(first) : "r"(shared_address(stages_)));
-    asm volatile("mov.u32 %0, %1;" : "=r"(full) : "r"(shared_address(barriers_)));
+    first = opaque(shared_address(stages_)), full = opaque(shared_address(barriers_));
     empty = full + 8 * stages;
     if (threadIdx.x == 0)
       for (int s = 0; s < stages; ++s) barrier_init(full + 8 * s, 1), barrier_init(empty + 8 * s, warps);

@@ -29,9 +29,14 @@ inline void store_shared_if(bool wanted, unsigned address, const ulonglong2& x) 
   if (wanted) *static_cast<ulonglong2*>(simt::shared_memory(address)) = x;
 }
 inline void order_after_vote() { simt::order_after_vote(); }
-inline void send_async(unsigned address, const ulonglong2& x, unsigned barrier) { simt::send(address, &x, barrier); }
+inline void send_async(unsigned address, const ulonglong2& x, unsigned barrier) {
+  simt::Sent sent;
+  std::memcpy(sent.what, &x, 16);
+  sent.write = [](unsigned char* to, const unsigned char* what) { std::memcpy(to, what, 16); }, sent.bytes = 16;
+  simt::send(address, sent, barrier);
+}
 inline void send_async_if(bool wanted, unsigned address, const ulonglong2& x, unsigned barrier) {
-  if (wanted) simt::send(address, &x, barrier);
+  if (wanted) send_async(address, x, barrier);
 }
 inline void barrier_arrive_expecting(unsigned barrier, int bytes) { simt::barrier_arrive(barrier, bytes); }
 

@@ -46,6 +46,11 @@ inline void mma8_tf32(float (&c)[4], const unsigned (&a)[2][2], const unsigned (
   simt_mma::multiply<2>(c, a, b, where);
 }
 
+inline void mma16(double (&c)[4], const double (&a)[8], const double (&b)[4],
+                  simt::Where where = simt::Where::current()) {
+  simt_mma::multiply<4>(c, {{-a[0], -a[1]}, {-a[2], -a[3]}, {-a[4], -a[5]}, {-a[6], -a[7]}}, b, where);
+}
+
 // Of doubles as many bits as the hardware gives: those of the upper word.
 inline double upper_word(double x) { return __hiloint2double(__double2hiint(x), 0); }
 inline float approximate_reciprocal(float d) { return 1 / d; }
@@ -54,5 +59,11 @@ inline float early_reciprocal(float d) { return approximate_reciprocal(d); }
 inline double early_reciprocal(double d) { return approximate_reciprocal(d); }
 inline float approximate_rsqrt(float d) { return 1 / std::sqrt(d); }
 inline double approximate_rsqrt(double d) { return upper_word(1 / std::sqrt(d)); }
+
+inline int this_thread() { return int(threadIdx.x); }
+inline double load_shared(unsigned p) { return *static_cast<const double*>(simt::shared_memory(p)); }
+inline void load_shared(double& x, double& y, unsigned p) { x = load_shared(p), y = load_shared(p + 8); }
+inline unsigned opaque(unsigned x) { return x; }
+inline unsigned long long global_time() { return 1; }
 
 }  // namespace trifactor::cuda

@@ -6,10 +6,22 @@
 
 #include <core/batch.hpp>
 #include <cuda/engine/grid_sizes.hpp>
+#include <cuda/engine/launch_step.hpp>
 
 namespace trifactor::cuda {
 
 using namespace core;
+
+using cudaError_t = int;
+using cudaStream_t = void*;
+inline constexpr cudaError_t cudaSuccess = 0, cudaErrorInvalidConfiguration = 9;
+inline void check(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) simt::fail(what);
+}
+inline cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t) {
+  std::memset(p, value, bytes);
+  return cudaSuccess;
+}
 
 template <class... P, class... A>
 void launch(void*, void (*kernel)(P...), dim3 grid, unsigned threads, std::size_t, A... arguments) {
@@ -20,6 +32,10 @@ void launch_early(void*, void (*kernel)(P...), dim3 grid, unsigned threads, std:
                   A... arguments) {
   simt::run({{grid.x, grid.y, grid.z}, threads, cluster > 0 ? cluster : 1}, [&] { kernel(arguments...); });
 }
+struct GrantedKernel {
+  bool overlaps;
+};
+inline GrantedKernel granted(const void*) { return {false}; }
 inline int largest_cluster(const void*, unsigned, std::size_t) { return int(simt::schedule().largest_cluster); }
 
 inline void let_next_start() {}

@@ -1,0 +1,107 @@
+// Cholesky of one matrix by the persistent grid: however blocks start and go on, all pieces are done, and right.
+#include "support.hpp"
+
+#include <cuda/single/cholesky_grid.cuh>
+
+namespace trifactor::simt {
+namespace {
+
+template <class T>
+class CholeskyGrid : public testing::Test {
+ protected:
+  using R = Real<T>;
+  std::mt19937_64 random{20261122};
+
+  /// The lower triangle of a positive definite matrix of order n, and of its factor; what is above is garbage. `bad`:
+  /// the minor of this order is not positive definite.
+  struct Matrix {
+    int n, ld;
+    std::vector<T> A, L;
+    T& a(int i, int j) { return A[std::size_t(i + j * ld)]; }
+    T& l(int i, int j) { return L[std::size_t(i + j * ld)]; }
+  };
+  Matrix make(int n, int ld, int bad) {
+    std::uniform_real_distribution<R> uniform(-1, 1);
+    Matrix m{n, ld, std::vector<T>(std::size_t(ld * n), T(-9)), std::vector<T>(std::size_t(ld * n), T(-9))};
+    for (int j = 0; j < n; ++j)
+      for (int i = j; i < n; ++i) {
+        const R re = uniform(random), im = uniform(random);
+        m.l(i, j) = i == j ? T(R(2) + re) : T(R(1) / R(8)) * entry<T>(re, im);
+      }
+    for (int j = 0; j < n; ++j)
+      for (int i = j; i < n; ++i) {
+        T sum(0);
+        for (int k = 0; k <= j; ++k) sum += m.l(i, k) * conj(m.l(j, k));
+        m.a(i, j) = sum;
+      }
+    if (bad > 0) m.a(bad - 1, bad - 1) = T(-1);
+    return m;
+  }
+  void check(int n, int ld, bool flipped, int band, int multiprocessors, int bad = 0) {
+    SCOPED_TRACE(testing::Message() << "order " << n << ", ld " << ld << (flipped ? ", flipped" : "") << ", band "
+                                    << band << ", " << multiprocessors << " blocks, seed " << schedule().seed);
+    Matrix m = make(n, ld, bad);
+    std::vector<T> F = m.A;
+    if (flipped)
+      for (int j = 0; j < n; ++j)
+        for (int i = 0; i < n; ++i) F[std::size_t(j + i * ld)] = m.a(i, j);
+    const auto flags = std::size_t(cuda::persistent_flag_count<T>(n));
+    std::vector<T> entries(std::size_t(cuda::persistent_entry_count<T>(n)) + 2, T(-3));
+    T* const room = entries.data() + (reinterpret_cast<std::uintptr_t>(entries.data()) % 16 == 0 ? 0 : 8 / sizeof(T));
+    std::vector<int> ints(flags, 0);
+    int info = 77;
+    Items<T> items{.base = F.data(), .ld = ld, .stored_rows = n, .stored_cols = n, .count = 1, .rows = n, .cols = n};
+    if (flipped) items = items.flipped();
+    cuda::launch_persistent<T>(nullptr, multiprocessors, items, band, true, &info, 0, room, ints.data(), nullptr);
+    EXPECT_EQ(info, bad);
+    EXPECT_EQ(ints, std::vector<int>(flags, 0));
+    double worst = 0;
+    const int right = bad > 0 ? bad - 1 : n;  // of so many rows the triangle is valid
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < n; ++i) {
+        const T x = F[std::size_t(flipped ? j + i * ld : i + j * ld)];
+        if (i < j) {
+          EXPECT_EQ(modulus(x - m.a(i, j)), 0) << "wrote above the diagonal";
+        } else if (i < right) {
+          if (!(modulus(x - m.l(i, j)) <= worst)) worst = modulus(x - m.l(i, j));
+        }
+      }
+    EXPECT_LT(worst, 1e3 * double(std::numeric_limits<R>::epsilon()));
+    ++schedule().seed;
+  }
+};
+TYPED_TEST_SUITE(CholeskyGrid, Scalars, ScalarNames);
+
+TYPED_TEST(CholeskyGrid, Tiles) {
+  constexpr int edge = cuda::GridShape<TypeParam>::edge;
+  for (int n : {1, edge, edge + 1, 3 * edge - 5})
+    for (bool flipped : {false, true}) {
+      if (sanitized && (n != 3 * edge - 5)) continue;
+      this->check(n, n + (n % 2 == 1), flipped, 0, 132);
+      if (!sanitized) this->check(n, n + (n % 2 == 0), flipped, 0, 132);
+    }
+}
+TYPED_TEST(CholeskyGrid, TwoBlocksAreEnough) {
+  constexpr int edge = cuda::GridShape<TypeParam>::edge;
+  for (unsigned blocks : {2u, 3u}) {
+    schedule().resident_blocks = blocks;
+    this->check(4 * edge, 4 * edge, false, 0, 132);
+    if (!sanitized) this->check(4 * edge, 4 * edge, true, 1, 132);
+  }
+  schedule().resident_blocks = ~0u;
+}
+TYPED_TEST(CholeskyGrid, MacroTiles) {
+  constexpr int edge = cuda::GridShape<TypeParam>::edge;
+  this->check(6 * edge, 6 * edge, false, 2, 4);
+  if (sanitized) return;
+  this->check(6 * edge, 6 * edge, true, 1, 132);
+  this->check(5 * edge + 6, 5 * edge + 7, false, 1, 132);
+}
+TYPED_TEST(CholeskyGrid, StopsAtAMinorThatIsNotPositiveDefinite) {
+  constexpr int edge = cuda::GridShape<TypeParam>::edge;
+  if (sanitized) GTEST_SKIP() << "goes the same ways";
+  for (int bad : {1, 17, edge + 3, 2 * edge + 9}) this->check(2 * edge + 9, 2 * edge + 10, false, 0, 132, bad);
+}
+
+}  // namespace
+}  // namespace trifactor::simt
