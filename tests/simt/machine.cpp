@@ -564,6 +564,9 @@ void wait_for_copies(int pending) {
   f.copies.erase(f.copies.begin() + std::ptrdiff_t(left), f.copies.end());
 }
 
+void order_from(const void* p) { release(const_cast<void*>(p)); }
+void order_to(const void* p) { acquire(const_cast<void*>(p)); }
+
 void pause(Where where) {
   Fiber& f = *self->current;
   f.where = where;

@@ -90,6 +90,10 @@ void commit_copies();
 /// Waits until at most so many of the latest groups are under way; -1: for all copies.
 void wait_for_copies(int pending);
 
+// What the sanitizer takes for an order: what is done before the one, and after the other.
+void order_from(const void*);
+void order_to(const void*);
+
 /// Lets others run, in a loop that waits for what they do.
 void pause(Where = Where::current());
 /// Lets others run, perhaps.

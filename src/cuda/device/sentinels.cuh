@@ -27,6 +27,8 @@ struct Message {
     memcpy(&x, w, sizeof(T));
     return x;
   }
+  /// What a loaded entry was computed from has been read.
+  __device__ static void order_after(const T* p) { order_after_value(reinterpret_cast<const Word*>(p)); }
   /// Whether all words of a loaded entry had been written.
   __device__ static bool is_solved(const T& x) {
     Word w[words];

@@ -32,6 +32,9 @@ __device__ inline void store_relaxed(unsigned* p, unsigned w) {
 __device__ inline void store_relaxed(unsigned long long* p, unsigned long long w) {
   asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(p), "l"(w) : "memory");
 }
+/// Says that what the word loaded from p was computed from has been read. No instruction: the value depends on it.
+template <class Word>
+__device__ void order_after_value(const Word*) {}
 
 /// Releases and acquires; returns what was there.
 __device__ inline int add_both(int* p, int v) {

@@ -168,7 +168,8 @@ struct Sweep {
       if (!given) return B(row, column + e % N);
       T v;
       do v = M::load(given + r0 * N + e);
-      while (!M::is_solved(v));  // long ago
+      while (!M::is_solved(v));            // long ago
+      M::order_after(given + r0 * N + e);  // the right-hand side was read, and may be written
       return conj_if(given_conj, v);
     };
     for_sums<parts>([](int, int k) { return k < parts; }, [&](int e, int k) { return s.sums[e * (parts + 1) + k]; },

@@ -29,7 +29,12 @@ Word load_relaxed(const Word* p) {
 template <class Word>
 void store_relaxed(Word* p, Word w) {
   simt::may_switch();
+  simt::order_from(p);  // to those alone who call order_after_value
   std::atomic_ref<Word>(*p).store(w, std::memory_order_relaxed);
+}
+template <class Word>
+void order_after_value(const Word* p) {
+  simt::order_to(p);
 }
 
 inline int wait_for(const int* p, int wanted) {
