@@ -114,9 +114,9 @@ void small_shape() {
   const int largest = one_block ? S::block_rows : 3 * S::block_rows;
   for (int m : {1, 2, 7, 31, 33, 64, 100, 128, 129, 200, 257, 384}) {
     if (m > largest) break;
-    if (sanitized && m != 33 && m != 129 && m != 384) continue;
+    if (in_short && m != 33 && m != 384) continue;
     for (Kind kind : kinds) {
-      if (sanitized && kind != Kind::ties) continue;
+      if (in_short && kind != Kind::ties) continue;
       const int n = 1 + int(random() % width);
       compare<T>(m, n, int(random() % 5), kind, random, factor_by_kernel<T, S>);
     }
@@ -126,7 +126,8 @@ void small_shape() {
 
 template <class T>
 class LuPanel : public testing::Test {};
-TYPED_TEST_SUITE(LuPanel, Scalars, ScalarNames);
+using PanelScalars = std::conditional_t<TRIFACTOR_TEST_ALL, AllScalars, TwoScalars>;
+TYPED_TEST_SUITE(LuPanel, PanelScalars, ScalarNames);
 
 TYPED_TEST(LuPanel, OneBlock) {
   small_shape<TypeParam, 1, 32, true, true>();
@@ -146,7 +147,7 @@ TYPED_TEST(LuPanel, ShapesOfTheLibrary) {
   std::mt19937_64 random(20261120);
   for (int m : {40, 500, 1100})
     for (Kind kind : {Kind::random, Kind::ties, Kind::nan}) {
-      if (sanitized && (m != 500 || kind != Kind::ties)) continue;
+      if (in_short && (m != 500 || kind != Kind::ties)) continue;
       compare<TypeParam>(m, 32, 2, kind, random, factor_by_call<TypeParam>);
     }
 }

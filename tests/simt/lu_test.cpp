@@ -138,7 +138,7 @@ TYPED_TEST(LuKernels, InSharedMemory) {
 
 TYPED_TEST(LuKernels, TallPanel) {
   using T = TypeParam;
-  const int m = sanitized ? 300 : 700, n = 6, left = 3, ld = m + 3, first = 4;
+  const int m = in_short ? 300 : 700, n = 6, left = 3, ld = m + 3, first = 4;
   std::vector<T> entries = this->random_entries(ld * (left + n));
   std::vector<T> expected = entries;
   std::vector<int> pivots(std::size_t(n), -1), expected_pivots = pivots;
@@ -168,7 +168,7 @@ TYPED_TEST(LuKernels, BesideAPanel) {
   using T = TypeParam;
   for (int steps : {32, 20, 1})
     for (int m : {40, 150, 300}) {
-      if (sanitized && (m != 150 || steps == 1)) continue;
+      if (in_short && (m != 150 || steps == 1)) continue;
       const int columns = steps == 20 ? 70 : 30, ld = m + 1, first = 3;
       SCOPED_TRACE(testing::Message() << steps << " columns of L, " << m << " rows, seed " << schedule().seed);
       std::vector<T> L = this->random_entries(ld * steps), A = this->random_entries(ld * columns);

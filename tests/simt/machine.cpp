@@ -32,8 +32,15 @@ namespace {
 constexpr unsigned no_order = __tsan_switch_to_fiber_no_sync;
 void release(void* p) { __tsan_release(p); }
 void acquire(void* p) { __tsan_acquire(p); }
-void* make_context() { return __tsan_create_fiber(0); }
-void end_context(void* c) { __tsan_destroy_fiber(c); }
+// Contexts serve again: they are long to make. One worker at a time takes and gives them.
+std::vector<void*> spare_contexts;
+void* make_context() {
+  if (spare_contexts.empty()) return __tsan_create_fiber(0);
+  void* const c = spare_contexts.back();
+  spare_contexts.pop_back();
+  return c;
+}
+void end_context(void* c) { spare_contexts.push_back(c); }
 void* this_context() { return __tsan_get_current_fiber(); }
 void enter_context(void* c) { __tsan_switch_to_fiber(c, no_order); }
 void note_write(void* p, std::size_t n) { __tsan_write_range(p, n); }
@@ -52,7 +59,7 @@ void note_read(const void*, std::size_t) {}
 constexpr std::size_t stack_bytes = 128 << 10;
 constexpr int lanes = 32, max_bytes = 16, hardware_barriers = 16;
 constexpr std::size_t max_messages = 1 << 14, max_copies = 256;
-constexpr long patience = 5'000'000;  // looks without anything new, until nobody is expected to go on
+constexpr long patience = 2'000'000;  // looks without anything new, until nobody is expected to go on
 
 /// A place where threads wait for the others.
 struct Meeting {
@@ -122,7 +129,11 @@ struct Worker {
   pthread_t thread;
   ucontext_t context;
   void* sanitizer = nullptr;  // of the worker itself
-  void* messenger = nullptr;  // writes what was sent
+  // Writes what was sent, with a stack of its own.
+  ucontext_t messenger;
+  void* messenger_sanitizer = nullptr;
+  struct Delivery* delivery = nullptr;
+  ucontext_t* back = nullptr;  // to who let it write
   unsigned char* stacks = nullptr;
   std::vector<Fiber> fibers;
   std::vector<int> ready, waiting;
@@ -154,7 +165,8 @@ struct Machine {
 };
 
 thread_local Worker* self = nullptr;
-// Where shared memory lies, as seen from here: the same for all threads of the program. Addresses are aligned as memory is.
+// Where shared memory lies, as seen from here: the same for all threads of the program. Addresses are aligned as memory
+// is.
 alignas(1024) thread_local unsigned char anchor = 0;
 constexpr std::ptrdiff_t anchor_at = 1 << 23;
 constexpr unsigned rank_shift = 24;
@@ -195,6 +207,17 @@ void complete(SharedBarrier& b) {
   if (b.pending == 0 && b.bytes == 0) ++b.phase, b.pending = b.count, happened();
 }
 
+void run_messenger() {
+  Worker& w = *self;
+  while (true) {
+    Delivery& d = *w.delivery;
+    acquire(&d);
+    d.sent.write(d.to, d.sent.what);
+    d.barrier->bytes -= d.sent.bytes;
+    release(d.barrier);
+    swapcontext(&w.messenger, w.back);
+  }
+}
 /// Writes one of the messages that are under way.
 bool deliver() {
   Machine& m = *self->machine;
@@ -203,13 +226,13 @@ bool deliver() {
   Delivery* const d = m.deliveries[i];
   m.deliveries[i] = m.deliveries.back();
   m.deliveries.pop_back();
-  void* const before = this_context();
-  enter_context(self->messenger);
-  acquire(d);
-  d->sent.write(d->to, d->sent.what);
-  d->barrier->bytes -= d->sent.bytes;
-  release(d->barrier);
-  enter_context(before);
+  self->delivery = d;
+  void* const sanitizer = this_context();
+  ucontext_t here;
+  self->back = &here;
+  enter_context(self->messenger_sanitizer);
+  swapcontext(&here, &self->messenger);
+  enter_context(sanitizer);
   complete(*d->barrier);
   m.spare.push_back(d);
   happened();
@@ -301,6 +324,13 @@ void run_thread() {
   switch_from(f.context);  // and never back
 }
 
+void start(ucontext_t& context, unsigned char* stack, void (*f)()) {
+  getcontext(&context);
+  context.uc_stack.ss_sp = stack, context.uc_stack.ss_size = stack_bytes;
+  context.uc_link = nullptr;
+  makecontext(&context, f, 0);
+}
+
 void run_block(Worker& w, unsigned number) {
   Machine& m = *w.machine;
   const unsigned threads = m.grid.threads;
@@ -319,11 +349,7 @@ void run_block(Worker& w, unsigned number) {
   for (unsigned t = 0; t < threads; ++t) {
     Fiber& f = w.fibers[t];
     f.thread = {t, 0, 0}, f.ended = false, f.meeting = nullptr, f.group = 0;
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = w.stacks + t * stack_bytes;
-    f.context.uc_stack.ss_size = stack_bytes;
-    f.context.uc_link = nullptr;
-    makecontext(&f.context, run_thread, 0);
+    start(f.context, w.stacks + t * stack_bytes, run_thread);
     w.ready.push_back(int(t));
   }
   switch_from(w.context);
@@ -335,11 +361,12 @@ void* work(void* p) {
   self = &w;
   await_turn(w);
   const unsigned threads = m.grid.threads;
-  w.stacks = static_cast<unsigned char*>(
-      mmap(nullptr, threads * stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  w.stacks = static_cast<unsigned char*>(mmap(nullptr, (threads + 1) * stack_bytes, PROT_READ | PROT_WRITE,
+                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (w.stacks == MAP_FAILED) fail("no memory for stacks");
-  w.sanitizer = this_context(), w.messenger = make_context();
+  w.sanitizer = this_context(), w.messenger_sanitizer = make_context();
   w.fibers = std::vector<Fiber>(threads);
+  start(w.messenger, w.stacks + threads * stack_bytes, run_messenger);
   w.ready.reserve(threads), w.waiting.reserve(threads);
   for (Fiber& f : w.fibers) f.sanitizer = make_context(), f.copies.reserve(max_copies);
   // Blocks of a cluster run side by side: a worker takes every so manieth one.
@@ -347,8 +374,8 @@ void* work(void* p) {
     run_block(w, number), ++m.ended;
   w.idle = true;
   for (Fiber& f : w.fibers) end_context(f.sanitizer);
-  end_context(w.messenger);
-  munmap(w.stacks, threads * stack_bytes);
+  end_context(w.messenger_sanitizer);
+  munmap(w.stacks, (threads + 1) * stack_bytes);
   for (Worker& other : m.workers)
     if (!other.idle) {
       give_turn(other);

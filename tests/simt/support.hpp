@@ -15,17 +15,18 @@ namespace trifactor::simt {
 
 using namespace core;
 
+/// With the sanitizer kernels take thirty times as long, so `make test` runs fewer cases: all run with --all.
 #if defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  // fewer cases: they take thirty times as long
+constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;
 #endif
-
-#if TRIFACTOR_TEST_TWO_SCALARS || defined(__SANITIZE_THREAD__)
-using Scalars = testing::Types<double, Complex<float>>;
-#else
-using Scalars = testing::Types<float, double, Complex<float>, Complex<double>>;
-#endif
+constexpr bool in_short = sanitized && !TRIFACTOR_TEST_ALL;
+using AllScalars = testing::Types<float, double, Complex<float>, Complex<double>>;
+using TwoScalars = testing::Types<double, Complex<float>>;
+using OneScalar = testing::Types<double>;
+using Scalars =
+    std::conditional_t<TRIFACTOR_TEST_ALL, AllScalars, std::conditional_t<sanitized, OneScalar, TwoScalars>>;
 struct ScalarNames {
   template <class T>
   static std::string GetName(int) {

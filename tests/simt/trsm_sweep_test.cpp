@@ -86,11 +86,11 @@ TYPED_TEST_SUITE(TrsmSweep, Scalars, ScalarNames);
 TYPED_TEST(TrsmSweep, Solves) {
   for (unsigned blocks : {1u, 2u, 6u}) {
     schedule().resident_blocks = blocks;
-    if (sanitized && blocks != 2) continue;
+    if (in_short && blocks != 2) continue;
     this->check(200, 1, 1, false, false, true, false);
     this->check(150, 3, 1, true, true, true, false);
     this->check(130, 6, 3, blocks == 1, false, false, blocks == 2);
-    if (!sanitized) this->check(65, 2, 2, true, false, false, true);
+    if (!in_short) this->check(65, 2, 2, true, false, false, true);
   }
   schedule().resident_blocks = ~0u;
 }

@@ -21,6 +21,8 @@ __device__ inline void copy_async(unsigned shared, const void* global, int insid
 #undef TRIFACTOR_COPY
 }
 __device__ inline void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Brings a line of global memory to the second-level cache.
+__device__ inline void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 /// Waits for all copies, committed or not.
 __device__ inline void copy_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 template <int pending>

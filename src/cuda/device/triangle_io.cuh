@@ -217,16 +217,15 @@ class TileCopy {
 template <class T>
 __device__ __forceinline__ void prefetch_columns(const Tile<T>& A, int k0) {
   const int lane = int(threadIdx.x) % 32, n = int(A.rows), line = 128 / int(sizeof(T));
-  const auto fetch = [](const T* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); };
   if (A.row_stride == 1) {
     if (k0 + lane < n)
 #pragma unroll 1
-      for (int r = k0; r < n + line; r += line) fetch(&A(min(r, n - 1), k0 + lane));
+      for (int r = k0; r < n + line; r += line) prefetch_l2(&A(min(r, n - 1), k0 + lane));
   } else {
 #pragma unroll 1
     for (int r = k0 + lane; r < n; r += 32)
 #pragma unroll 1
-      for (int k = k0; k < min(r, k0 + 31) + line; k += line) fetch(&A(r, min(k, min(r, k0 + 31))));
+      for (int k = k0; k < min(r, k0 + 31) + line; k += line) prefetch_l2(&A(r, min(k, min(r, k0 + 31))));
   }
 }
 

@@ -17,6 +17,7 @@ inline void copy_async_if(bool wanted, unsigned shared, const void* global) {
   if (wanted) simt::copy(shared, global, 16, 16);
 }
 inline void copy_commit() { simt::commit_copies(); }
+inline void prefetch_l2(const void*) {}
 inline void copy_wait_all() { simt::wait_for_copies(-1); }
 template <int pending>
 void copy_wait() {

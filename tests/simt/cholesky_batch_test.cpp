@@ -1,0 +1,116 @@
+// Cholesky of batches: the kernels for items of one size, and for ragged ones.
+#include "support.hpp"
+
+#include <core/tuning.hpp>
+#include <cuda/batched/cholesky_select.cuh>
+
+#include <cstring>
+
+namespace trifactor::simt {
+namespace {
+
+template <class T>
+class CholeskyBatch : public testing::Test {
+ protected:
+  using R = Real<T>;
+  std::mt19937_64 random{20261124};
+
+  /// Positive definite items, of which item 1 is not at its last minor. Ragged ones are of random sizes, item 2
+  /// impossible.
+  void check(int n, int count, bool flipped, bool ragged, const char* path, index_t resident = 512) {
+    SCOPED_TRACE(testing::Message() << "order " << n << (flipped ? ", flipped" : "") << (ragged ? ", ragged" : "")
+                                    << ", seed " << schedule().seed);
+    std::uniform_real_distribution<R> uniform(-1, 1);
+    const int ld = n + 1, size = ld * n;
+    std::vector<T> A(std::size_t(size * count), T(-9)), L = A, before;
+    std::vector<int> orders, lds(std::size_t(count), ld), info(std::size_t(count), 77), expected(std::size_t(count), 0);
+    std::vector<T*> pointers;
+    const auto at = [&](std::vector<T>& v, int b, int i, int j) -> T& {
+      return v[std::size_t(b * size + (flipped ? j + i * ld : i + j * ld))];
+    };
+    for (int b = 0; b < count; ++b) {
+      const int order = !ragged ? n : b == 2 ? n + 1 : b == 3 ? n : int(random() % unsigned(n + 1));
+      orders.push_back(order);
+      pointers.push_back(A.data() + b * size);
+      for (int j = 0; j < min(order, n); ++j)
+        for (int i = j; i < min(order, n); ++i) {
+          const R re = uniform(random), im = uniform(random);
+          at(L, b, i, j) = i == j ? T(R(2) + re) : T(R(1) / R(8)) * entry<T>(re, im);
+        }
+      for (int j = 0; j < min(order, n); ++j)
+        for (int i = j; i < min(order, n); ++i) {
+          T sum(0);
+          for (int k = 0; k <= j; ++k) sum += at(L, b, i, k) * conj(at(L, b, j, k));
+          at(A, b, i, j) = sum;
+        }
+      if (order > n) expected[std::size_t(b)] = -1;
+      if (b == 1 && order > 0) at(A, b, order - 1, order - 1) = T(Limits<R>::nan), expected[1] = order;
+    }
+    before = A;
+    Items<T> items{.base = A.data(),
+                   .stride = size,
+                   .ld = ld,
+                   .stored_rows = n,
+                   .stored_cols = n,
+                   .count = count,
+                   .rows = n,
+                   .cols = n};
+    if (ragged) {
+      items.base = nullptr, items.pointers = pointers.data();
+      items.item_rows = items.item_cols = orders.data(), items.item_ld = lds.data();
+    }
+    if (flipped) items = items.flipped();
+    CholeskyTuning tuning;
+    tuning.resident = resident;
+    EXPECT_STREQ(cuda::launch_one<T>(nullptr, items, info.data(), 0, true, tuning), path);
+    EXPECT_EQ(info, expected);
+    double worst = 0;
+    for (int b = 0; b < count; ++b)
+      for (int j = 0; j < n; ++j)
+        for (int i = 0; i < n; ++i) {
+          const int order = orders[std::size_t(b)], right = expected[std::size_t(b)] > 0 ? order - 1 : order;
+          if (i < j || j >= order || order > n) {
+            EXPECT_EQ(modulus(at(A, b, i, j) - at(before, b, i, j)), 0) << "wrote outside the triangle";
+          } else if (i < right) {
+            const double difference = modulus(at(A, b, i, j) - at(L, b, i, j));
+            if (!(difference <= worst)) worst = difference;
+          }
+        }
+    EXPECT_LT(worst, 1e3 * double(std::numeric_limits<R>::epsilon()));
+    ++schedule().seed;
+  }
+};
+TYPED_TEST_SUITE(CholeskyBatch, Scalars, ScalarNames);
+
+TYPED_TEST(CholeskyBatch, Lanes) {
+  for (int n : {3, 8, 13})
+    for (bool flipped : {false, true}) this->check(n, 9, flipped, false, "lanes");
+}
+TYPED_TEST(CholeskyBatch, Warp) {
+  for (int n : {20, 33, 64})
+    for (bool flipped : {false, true}) {
+      if (in_short && n == 33) continue;
+      this->check(n, 3, flipped, false, "warp");
+    }
+}
+TYPED_TEST(CholeskyBatch, Blocks) {
+  const char* const wide = is_complex<TypeParam> ? "streamed" : "resident";
+  // Orders of whole strips: lanes beyond the last row read it beside its owner, and do not use it.
+  this->check(96, 1, false, false, "panels");
+  if (!sanitized || !is_complex<TypeParam>) this->check(176, 2, true, false, wide);
+  this->check(80, 1, true, false, "streamed", 0);
+  if (sanitized) return;
+  this->check(170, 2, false, false, wide);
+  this->check(100, 2, true, false, "streamed", 0);
+  this->check(130, 2, true, false, "panels");
+  this->check(100, 5, false, true, "panels");
+}
+TYPED_TEST(CholeskyBatch, Mixed) {
+  for (int n : {30, 60}) {
+    if (in_short && n == 30) continue;
+    this->check(n, 36, n == 60, true, "mixed");
+  }
+}
+
+}  // namespace
+}  // namespace trifactor::simt
