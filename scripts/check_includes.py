@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Who may include whom. Fails with file:line and the rule that is broken; --self-test shows that it catches violations."""
+"""Who may include whom, and where PTX stands. Fails with file:line and the rule that is broken; --self-test shows that it
+catches violations."""
 import pathlib
 import re
 import sys
@@ -53,6 +54,10 @@ SUFFIXES = (".hpp", ".h", ".cpp", ".cuh", ".cu")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
+# Instructions of the GPU: not an empty asm, nor a comment in one. tests/simt has a twin of each header that holds them.
+PTX = re.compile(r'\basm\s*(?:volatile\s*)?\(\s*"(?!"|//)')
+
+
 def folder_of(path):
     """The most specific folder of the table that holds a path, or None."""
     parts = pathlib.PurePosixPath(path).parts
@@ -99,7 +104,11 @@ def check(root):
                 continue
             if file.stem in FORBIDDEN_NAMES or file.parent.name in FORBIDDEN_NAMES:
                 errors.append(f"{path}:1: '{file.stem}' says nothing: name the concept")
-            for number, line in enumerate(file.read_text().splitlines(), 1):
+            text = file.read_text()
+            if path.startswith("src/cuda/") and not (root / "tests/simt" / path.removeprefix("src/")).is_file():
+                for match in PTX.finditer(text):
+                    errors.append(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: PTX in a file without a twin in tests/simt")
+            for number, line in enumerate(text.splitlines(), 1):
                 if match := INCLUDE.match(line):
                     rule = broken_rule(root, file, folder, match[1] == '"', match[2])
                     if rule:
@@ -140,6 +149,9 @@ def self_test():
         "src/cuda/device/a.cuh": "#include <core/a.hpp>\n#include <tile/a.hpp>\n",
         "bench/variants/a.cu": '#include "a.hpp"\n#include <cuda/device/a.cuh>\n#include <tile/a.hpp>\n',
         "bench/variants/a.hpp": "#include <cublas_v2.h>\n",
+        "src/cuda/device/mma.cuh": 'asm volatile("mma.sync;");\n',
+        "tests/simt/cuda/device/mma.cuh": "#include <core/a.hpp>\n",
+        "src/cuda/device/c.cuh": 'asm volatile("" : "+r"(x));\nasm("// branch");\n',
         "tools/a.cpp": "#include <commit.hpp>\n#include <trifactor/a.hpp>\n",
     }
     bad = {
@@ -159,6 +171,7 @@ def self_test():
         "tools/b.cpp": "#include <trifactor/testing.hpp>\n",
         "examples/b.cpp": "#include <tile/a.hpp>\n",
         "src/cuda/device/b.cuh": "#include <cuda/kernels/a.cuh>\n",
+        "src/cuda/kernels/c.cuh": 'asm volatile(\n    "cp.async.wait_all;" ::: "memory");\n',
         "bench/b.cpp": "#include <tile/a.hpp>\n",
         "bench/variants/b.cu": "#include <cuda/kernels/a.cuh>\n",
         "bench/variants/c.cu": "#include <dense/a.hpp>\n",
