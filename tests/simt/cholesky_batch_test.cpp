@@ -4,6 +4,7 @@
 #include <core/tuning.hpp>
 #include <cuda/batched/cholesky_select.cuh>
 
+#include <algorithm>
 #include <cstring>
 
 namespace trifactor::simt {
@@ -110,6 +111,44 @@ TYPED_TEST(CholeskyBatch, Mixed) {
     if (in_short && n == 30) continue;
     this->check(n, 36, n == 60, true, "mixed");
   }
+}
+
+/// The list of a ragged batch: by size, the largest items first, cut into slices.
+TEST(ItemList, HasTheLargestItemsFirst) {
+  std::mt19937_64 random(20261125);
+  for (unsigned blocks : {1u, 3u, 32u}) {
+    schedule().resident_blocks = blocks;
+    const int count = 150;
+    std::vector<int> rows, flags(cuda::ItemList::flag_count, 0), room(std::size_t(cuda::ItemList::ints(count)), -1);
+    for (int b = 0; b < count; ++b) rows.push_back(int(random() % 700));
+    Items<double> items{.item_rows = rows.data(),
+                        .item_cols = rows.data(),
+                        .stored_rows = 700,
+                        .stored_cols = 700,
+                        .count = count,
+                        .rows = 700,
+                        .cols = 700};
+    cuda::ItemList list(room.data(), count, flags.data());
+    const int least[cuda::ItemList::slices] = {513, 385, 257, 193, 145, 129, 113, 97, 65};
+    std::copy_n(least, cuda::ItemList::slices, list.least);
+    std::fill_n(list.above, cuda::ItemList::levels, std::numeric_limits<int>::max());
+    std::fill_n(list.at_most, cuda::ItemList::levels, -1);
+    cuda::launch(nullptr, cuda::list_items_kernel<double>, 2 * unsigned(ceil_div(count, 32)), 32, 0, items, list);
+    EXPECT_EQ(flags, std::vector<int>(flags.size(), 0));
+    const int all = int(std::count_if(rows.begin(), rows.end(), [](int n) { return n >= 65; }));
+    EXPECT_EQ(list.bounds[cuda::ItemList::slices], all);
+    std::vector<int> listed(list.order, list.order + all), sorted = listed;
+    for (int k = 0; k + 1 < all; ++k)
+      EXPECT_LE(cuda::ItemList::key(rows[std::size_t(listed[std::size_t(k)])]),
+                cuda::ItemList::key(rows[std::size_t(listed[std::size_t(k + 1)])]));
+    std::sort(sorted.begin(), sorted.end());
+    EXPECT_EQ(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    for (int r = 1; r < cuda::ItemList::slices; ++r)
+      for (int k = list.bounds[r]; k < list.bounds[r + 1]; ++k)
+        EXPECT_GE(rows[std::size_t(list.order[k])], least[r]) << "slice " << r;
+    ++schedule().seed;
+  }
+  schedule().resident_blocks = ~0u;
 }
 
 }  // namespace

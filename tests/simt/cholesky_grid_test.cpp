@@ -6,6 +6,11 @@
 namespace trifactor::simt {
 namespace {
 
+/// Scratch memory is aligned to 16 bytes.
+struct alignas(16) EntryLine {
+  unsigned char bytes[16];
+};
+
 template <class T>
 class CholeskyGrid : public testing::Test {
  protected:
@@ -46,8 +51,8 @@ class CholeskyGrid : public testing::Test {
       for (int j = 0; j < n; ++j)
         for (int i = 0; i < n; ++i) F[std::size_t(j + i * ld)] = m.a(i, j);
     const auto flags = std::size_t(cuda::persistent_flag_count<T>(n));
-    std::vector<T> entries(std::size_t(cuda::persistent_entry_count<T>(n)) + 2, T(-3));
-    T* const room = entries.data() + (reinterpret_cast<std::uintptr_t>(entries.data()) % 16 == 0 ? 0 : 8 / sizeof(T));
+    std::vector<EntryLine> entries(std::size_t(cuda::persistent_entry_count<T>(n)) * sizeof(T) / sizeof(EntryLine));
+    T* const room = reinterpret_cast<T*>(entries.data());
     std::vector<int> ints(flags, 0);
     int info = 77;
     Items<T> items{.base = F.data(), .ld = ld, .stored_rows = n, .stored_cols = n, .count = 1, .rows = n, .cols = n};
@@ -97,6 +102,52 @@ TYPED_TEST(CholeskyGrid, MacroTiles) {
   if (in_short) return;
   this->check(6 * edge, 6 * edge, true, 1, 132);
   this->check(5 * edge + 6, 5 * edge + 7, false, 1, 132);
+}
+/// Some matrices at a time, in one launch: each flag and each place in the scratch memory serves several of them.
+TYPED_TEST(CholeskyGrid, List) {
+  using T = TypeParam;
+  constexpr int edge = cuda::GridShape<T>::edge, count = 5, n = 2 * edge + 7, ld = n + 1, size = ld * n;
+  for (unsigned blocks : {1u, 2u, 4u})
+    for (int sets : {1, 3}) {
+      if (in_short && (blocks != 2 || sets != 1)) continue;
+      SCOPED_TRACE(testing::Message() << blocks << " blocks, " << sets << " sets, seed " << schedule().seed);
+      schedule().resident_blocks = blocks;
+      std::vector<T> F, L;
+      for (int b = 0; b < count; ++b) {
+        const auto m = this->make(n, ld, b == 3 ? edge + 2 : 0);
+        F.insert(F.end(), m.A.begin(), m.A.end()), L.insert(L.end(), m.L.begin(), m.L.end());
+      }
+      const Items<T> items{.base = F.data(),
+                           .stride = size,
+                           .ld = ld,
+                           .stored_rows = n,
+                           .stored_cols = n,
+                           .count = count,
+                           .rows = n,
+                           .cols = n};
+      cuda::LargeItems<T> large;
+      large.entries_each = cuda::persistent_entry_count<T>(n),
+      large.flags_each = int(cuda::persistent_flag_count<T>(n));
+      large.sets = sets, large.together = min(sets, int(cuda::LargeItems<T>::max_together));
+      std::vector<EntryLine> entries(std::size_t(sets * large.entries_each * index_t(sizeof(T))) / sizeof(EntryLine));
+      std::vector<int> flags(std::size_t(cuda::LargeItems<T>::counters + sets * (1 + large.flags_each)), 0);
+      std::vector<int> info(count, 77);
+      large.entries = reinterpret_cast<T*>(entries.data()), large.flags = flags.data();
+      cuda::launch(nullptr, cuda::persistent_list_kernel<T, true>, 4, cuda::GridShape<T>::threads, 0, items, large,
+                   info.data());
+      EXPECT_EQ(info, (std::vector<int>{0, 0, 0, edge + 2, 0}));
+      EXPECT_EQ(flags, std::vector<int>(flags.size(), 0));
+      double worst = 0;
+      for (int b = 0; b < count; ++b)
+        for (int j = 0; j < n; ++j)
+          for (int i = j; i < (b == 3 ? edge + 1 : n); ++i) {
+            const auto at = std::size_t(b * size + i + j * ld);
+            if (!(modulus(F[at] - L[at]) <= worst)) worst = modulus(F[at] - L[at]);
+          }
+      EXPECT_LT(worst, 1e3 * double(std::numeric_limits<Real<T>>::epsilon()));
+      ++schedule().seed;
+    }
+  schedule().resident_blocks = ~0u;
 }
 TYPED_TEST(CholeskyGrid, StopsAtAMinorThatIsNotPositiveDefinite) {
   constexpr int edge = cuda::GridShape<TypeParam>::edge;

@@ -77,13 +77,13 @@ struct Warp {
   Where where = Where::current();
 };
 
+/// What a thread has asked for, and not yet waited for.
 struct Copy {
   unsigned char* to;
   const unsigned char* from;
   int bytes, inside, group;
 };
 
-struct Worker;
 struct Fiber {
   ucontext_t context;
   void* sanitizer = nullptr;
@@ -106,6 +106,7 @@ struct SharedBarrier {
 };
 static_assert(sizeof(SharedBarrier) == 8);
 
+/// A message that is under way.
 struct Delivery {
   unsigned char* to;
   Sent sent;
@@ -132,7 +133,7 @@ struct Worker {
   // Writes what was sent, with a stack of its own.
   ucontext_t messenger;
   void* messenger_sanitizer = nullptr;
-  struct Delivery* delivery = nullptr;
+  Delivery* delivery = nullptr;
   ucontext_t* back = nullptr;  // to who let it write
   unsigned char* stacks = nullptr;
   std::vector<Fiber> fibers;
@@ -150,7 +151,7 @@ struct Machine {
   Grid grid;
   const std::function<void()>* kernel;
   std::uint64_t random;
-  unsigned started = 0, ended = 0, all_blocks;
+  unsigned ended = 0, all_blocks;
   std::vector<Worker> workers;
   std::vector<Delivery> messages;
   std::deque<Cluster> clusters;
@@ -184,7 +185,7 @@ void await_turn(Worker& w) {
   while (turn.load(std::memory_order_acquire) == 0) futex(&w.turn, FUTEX_WAIT_PRIVATE, 0);
   turn.store(0, std::memory_order_relaxed);
 }
-/// Another worker's turn, if there is another one.
+/// Lets another worker go on, if there is another one, and returns when it is this one's turn again.
 void pass_turn() {
   Machine& m = *self->machine;
   const unsigned n = unsigned(m.workers.size()), from = m.choose(n);
@@ -311,8 +312,8 @@ void run_thread() {
   Fiber& f = *self->current;
   acquire(&self->machine->begin);
   (*self->machine->kernel)();
-  release(&self->machine->end);
   if (!f.copies.empty()) wait_for_copies(-1);
+  release(&self->machine->end);
   f.ended = true;
   --self->alive, happened();
   Warp& warp = self->warps[f.thread.x / lanes];
@@ -369,7 +370,7 @@ void* work(void* p) {
   start(w.messenger, w.stacks + threads * stack_bytes, run_messenger);
   w.ready.reserve(threads), w.waiting.reserve(threads);
   for (Fiber& f : w.fibers) f.sanitizer = make_context(), f.copies.reserve(max_copies);
-  // Blocks of a cluster run side by side: a worker takes every so manieth one.
+  // Neighbours, so the blocks of a cluster, go to different workers.
   for (unsigned number = unsigned(w.number); number < m.all_blocks; number += unsigned(m.workers.size()))
     run_block(w, number), ++m.ended;
   w.idle = true;

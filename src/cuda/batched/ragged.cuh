@@ -91,8 +91,9 @@ __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList lis
   }
   __syncwarp();  // nobody reads the flags any more
   const bool last = __shfl_sync(~0u, lane == 0 && add_both(list.placed(), 1) == chunks - 1, 0);
-  if (last)
-    for (int i = lane; i < int(ItemList::flag_count); i += 32) list.flags[i] = 0;
+  if (!last) return;
+  __syncwarp();  // that all others are done, as lane 0 has seen, is seen by all lanes
+  for (int i = lane; i < int(ItemList::flag_count); i += 32) list.flags[i] = 0;
 }
 
 }  // namespace trifactor::cuda
