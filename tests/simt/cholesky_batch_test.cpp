@@ -21,7 +21,6 @@ class CholeskyBatch : public testing::Test {
   void check(int n, int count, bool flipped, bool ragged, const char* path, index_t resident = 512) {
     SCOPED_TRACE(testing::Message() << "order " << n << (flipped ? ", flipped" : "") << (ragged ? ", ragged" : "")
                                     << ", seed " << schedule().seed);
-    std::uniform_real_distribution<R> uniform(-1, 1);
     const int ld = n + 1, size = ld * n;
     std::vector<T> A(std::size_t(size * count), T(-9)), L = A, before;
     std::vector<int> orders, lds(std::size_t(count), ld), info(std::size_t(count), 77), expected(std::size_t(count), 0);
@@ -35,8 +34,8 @@ class CholeskyBatch : public testing::Test {
       pointers.push_back(A.data() + b * size);
       for (int j = 0; j < min(order, n); ++j)
         for (int i = j; i < min(order, n); ++i) {
-          const R re = uniform(random), im = uniform(random);
-          at(L, b, i, j) = i == j ? T(R(2) + re) : T(R(1) / R(8)) * entry<T>(re, im);
+          const T x = random_number<T>(random);
+          at(L, b, i, j) = i == j ? T(R(2) + real(x)) : T(R(1) / R(8)) * x;
         }
       for (int j = 0; j < min(order, n); ++j)
         for (int i = j; i < min(order, n); ++i) {
@@ -48,14 +47,7 @@ class CholeskyBatch : public testing::Test {
       if (b == 1 && order > 0) at(A, b, order - 1, order - 1) = T(Limits<R>::nan), expected[1] = order;
     }
     before = A;
-    Items<T> items{.base = A.data(),
-                   .stride = size,
-                   .ld = ld,
-                   .stored_rows = n,
-                   .stored_cols = n,
-                   .count = count,
-                   .rows = n,
-                   .cols = n};
+    Items<T> items = items_of(A.data(), n, n, ld, count, size);
     if (ragged) {
       items.base = nullptr, items.pointers = pointers.data();
       items.item_rows = items.item_cols = orders.data(), items.item_ld = lds.data();
@@ -65,7 +57,7 @@ class CholeskyBatch : public testing::Test {
     tuning.resident = resident;
     EXPECT_STREQ(cuda::launch_one<T>(nullptr, items, info.data(), 0, true, tuning), path);
     EXPECT_EQ(info, expected);
-    double worst = 0;
+    Largest worst;
     for (int b = 0; b < count; ++b)
       for (int j = 0; j < n; ++j)
         for (int i = 0; i < n; ++i) {
@@ -73,11 +65,10 @@ class CholeskyBatch : public testing::Test {
           if (i < j || j >= order || order > n) {
             EXPECT_EQ(modulus(at(A, b, i, j) - at(before, b, i, j)), 0) << "wrote outside the triangle";
           } else if (i < right) {
-            const double difference = modulus(at(A, b, i, j) - at(L, b, i, j));
-            if (!(difference <= worst)) worst = difference;
+            worst.add(modulus(at(A, b, i, j) - at(L, b, i, j)));
           }
         }
-    EXPECT_LT(worst, 1e3 * double(std::numeric_limits<R>::epsilon()));
+    EXPECT_LT(worst.value, tolerance<T>);
     ++schedule().seed;
   }
 };

@@ -26,12 +26,11 @@ class CholeskyGrid : public testing::Test {
     T& l(int i, int j) { return L[std::size_t(i + j * ld)]; }
   };
   Matrix make(int n, int ld, int bad) {
-    std::uniform_real_distribution<R> uniform(-1, 1);
     Matrix m{n, ld, std::vector<T>(std::size_t(ld * n), T(-9)), std::vector<T>(std::size_t(ld * n), T(-9))};
     for (int j = 0; j < n; ++j)
       for (int i = j; i < n; ++i) {
-        const R re = uniform(random), im = uniform(random);
-        m.l(i, j) = i == j ? T(R(2) + re) : T(R(1) / R(8)) * entry<T>(re, im);
+        const T x = random_number<T>(random);
+        m.l(i, j) = i == j ? T(R(2) + real(x)) : T(R(1) / R(8)) * x;
       }
     for (int j = 0; j < n; ++j)
       for (int i = j; i < n; ++i) {
@@ -55,12 +54,12 @@ class CholeskyGrid : public testing::Test {
     T* const room = reinterpret_cast<T*>(entries.data());
     std::vector<int> ints(flags, 0);
     int info = 77;
-    Items<T> items{.base = F.data(), .ld = ld, .stored_rows = n, .stored_cols = n, .count = 1, .rows = n, .cols = n};
+    Items<T> items = items_of(F.data(), n, n, ld);
     if (flipped) items = items.flipped();
     cuda::launch_persistent<T>(nullptr, multiprocessors, items, band, true, &info, 0, room, ints.data(), nullptr);
     EXPECT_EQ(info, bad);
     EXPECT_EQ(ints, std::vector<int>(flags, 0));
-    double worst = 0;
+    Largest worst;
     const int right = bad > 0 ? bad - 1 : n;  // of so many rows the triangle is valid
     for (int j = 0; j < n; ++j)
       for (int i = 0; i < n; ++i) {
@@ -68,10 +67,10 @@ class CholeskyGrid : public testing::Test {
         if (i < j) {
           EXPECT_EQ(modulus(x - m.a(i, j)), 0) << "wrote above the diagonal";
         } else if (i < right) {
-          if (!(modulus(x - m.l(i, j)) <= worst)) worst = modulus(x - m.l(i, j));
+          worst.add(modulus(x - m.l(i, j)));
         }
       }
-    EXPECT_LT(worst, 1e3 * double(std::numeric_limits<R>::epsilon()));
+    EXPECT_LT(worst.value, tolerance<T>);
     ++schedule().seed;
   }
 };
@@ -117,14 +116,7 @@ TYPED_TEST(CholeskyGrid, List) {
         const auto m = this->make(n, ld, b == 3 ? edge + 2 : 0);
         F.insert(F.end(), m.A.begin(), m.A.end()), L.insert(L.end(), m.L.begin(), m.L.end());
       }
-      const Items<T> items{.base = F.data(),
-                           .stride = size,
-                           .ld = ld,
-                           .stored_rows = n,
-                           .stored_cols = n,
-                           .count = count,
-                           .rows = n,
-                           .cols = n};
+      const Items<T> items = items_of(F.data(), n, n, ld, count, size);
       cuda::LargeItems<T> large;
       large.entries_each = cuda::persistent_entry_count<T>(n),
       large.flags_each = int(cuda::persistent_flag_count<T>(n));
@@ -137,14 +129,14 @@ TYPED_TEST(CholeskyGrid, List) {
                    info.data());
       EXPECT_EQ(info, (std::vector<int>{0, 0, 0, edge + 2, 0}));
       EXPECT_EQ(flags, std::vector<int>(flags.size(), 0));
-      double worst = 0;
+      Largest worst;
       for (int b = 0; b < count; ++b)
         for (int j = 0; j < n; ++j)
           for (int i = j; i < (b == 3 ? edge + 1 : n); ++i) {
             const auto at = std::size_t(b * size + i + j * ld);
-            if (!(modulus(F[at] - L[at]) <= worst)) worst = modulus(F[at] - L[at]);
+            worst.add(modulus(F[at] - L[at]));
           }
-      EXPECT_LT(worst, 1e3 * double(std::numeric_limits<Real<T>>::epsilon()));
+      EXPECT_LT(worst.value, tolerance<T>);
       ++schedule().seed;
     }
   schedule().resident_blocks = ~0u;

@@ -46,16 +46,14 @@ void factor_by_loop(Panel<T>& A) {
 template <class T, class S>
 void factor_by_kernel(Panel<T>& A) {
   const int blocks = int(ceil_div(A.m, S::block_rows));
-  const Items<T> items{
-      .base = A.data(), .ld = A.ld, .stored_rows = A.m, .stored_cols = A.n, .count = 1, .rows = A.m, .cols = A.n};
+  const Items<T> items = items_of(A.data(), A.m, A.n, A.ld);
   const Pivots<int> pivots{.data = A.pivots.data(), .first = first};
   run({{unsigned(blocks)}, S::all_threads, unsigned(blocks)},
       [&] { cuda::lu_panel_kernel<T, S>(items, A.left, blocks, pivots, &A.info); });
 }
 template <class T>
 void factor_by_call(Panel<T>& A) {
-  const Items<T> items{
-      .base = A.data(), .ld = A.ld, .stored_rows = A.m, .stored_cols = A.n, .count = 1, .rows = A.m, .cols = A.n};
+  const Items<T> items = items_of(A.data(), A.m, A.n, A.ld);
   cuda::launch_lu_panel<T>(nullptr, items, A.left, {.data = A.pivots.data(), .first = first}, &A.info);
 }
 

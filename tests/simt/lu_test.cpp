@@ -16,29 +16,20 @@ namespace {
 template <class T>
 class LuKernels : public testing::Test {
  protected:
-  using R = Real<T>;
   static constexpr int frame = 3;  // entries around a matrix, which nobody may touch
   std::mt19937_64 random{20261121};
 
   std::vector<T> random_entries(int count) {
-    std::uniform_real_distribution<R> uniform(-1, 1);
     std::vector<T> entries(std::size_t(count), T(0));
-    for (T& x : entries) {
-      const R re = uniform(random), im = uniform(random);
-      x = entry<T>(re, im);
-    }
+    for (T& x : entries) x = random_number<T>(random);
     return entries;
   }
   /// The largest difference, over the largest entry.
   static double distance(const std::vector<T>& a, const std::vector<T>& b) {
-    double largest = 0, difference = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      largest = std::max(largest, modulus(b[i]));
-      if (!(modulus(a[i] - b[i]) <= difference)) difference = modulus(a[i] - b[i]);
-    }
-    return difference / largest;
+    Largest entry, difference;
+    for (std::size_t i = 0; i < a.size(); ++i) entry.add(modulus(b[i])), difference.add(modulus(a[i] - b[i]));
+    return difference.value / entry.value;
   }
-  static constexpr double tolerance = 2e3 * double(std::numeric_limits<R>::epsilon());
 
   /// The textbook's loop. Returns 0 or the first k + 1 whose pivot is zero.
   static int factor(T* A, int m, int n, int ld, int* pivots, int first) {
@@ -82,14 +73,7 @@ class LuKernels : public testing::Test {
           factor(expected.data() + b * size, rows.back(), cols.back(), ld, expected_pivots.data() + b * steps, first);
       if (zero_at != 0) info_b = first + zero_at;
     }
-    Items<T> items{.base = entries.data(),
-                   .stride = size,
-                   .ld = ld,
-                   .stored_rows = m,
-                   .stored_cols = n,
-                   .count = count,
-                   .rows = m,
-                   .cols = n};
+    Items<T> items = items_of(entries.data(), m, n, ld, count, size);
     Pivots<int> all_pivots{.data = pivots.data(), .stride = steps, .first = first};
     if (ragged) {
       items.base = nullptr, items.pointers = pointers.data();
@@ -99,7 +83,7 @@ class LuKernels : public testing::Test {
     launch(items, all_pivots, info.data());
     EXPECT_EQ(info, expected_info);
     EXPECT_EQ(pivots, expected_pivots);
-    EXPECT_LT(distance(entries, expected), tolerance);
+    EXPECT_LT(distance(entries, expected), tolerance<T>);
     ++schedule().seed;
   }
   template <int width, int step>
@@ -144,13 +128,7 @@ TYPED_TEST(LuKernels, TallPanel) {
   std::vector<int> pivots(std::size_t(n), -1), expected_pivots = pivots;
   int info = 0;
   std::vector<int> flags(std::size_t(4 + 4 * cuda::lu_tall_blocks), 0);
-  const Items<T> A{.base = entries.data() + left * ld,
-                   .ld = ld,
-                   .stored_rows = m,
-                   .stored_cols = n,
-                   .count = 1,
-                   .rows = m,
-                   .cols = n};
+  const Items<T> A = items_of(entries.data() + left * ld, m, n, ld);
   cuda::launch_lu_tall<T>(nullptr, A, left, {.data = pivots.data(), .first = first}, flags.data(), &info);
   this->factor(expected.data() + left * ld, m, n, ld, expected_pivots.data(), first);
   for (int k = 0; k < n; ++k)
@@ -159,7 +137,7 @@ TYPED_TEST(LuKernels, TallPanel) {
                 expected[std::size_t(expected_pivots[std::size_t(k)] - 1 - first + j * ld)]);
   EXPECT_EQ(pivots, expected_pivots);
   EXPECT_EQ(info, 0);
-  EXPECT_LT(this->distance(entries, expected), this->tolerance);
+  EXPECT_LT(this->distance(entries, expected), tolerance<T>);
   EXPECT_EQ(flags, std::vector<int>(flags.size(), 0));
 }
 
@@ -190,22 +168,14 @@ TYPED_TEST(LuKernels, BesideAPanel) {
           }
       const Items<const T> panel{
           .base = L.data(), .ld = ld, .stored_rows = m, .stored_cols = steps, .count = 1, .rows = m, .cols = steps};
-      const auto items = [&](std::vector<T>& x) {
-        return Items<T>{.base = x.data(),
-                        .ld = ld,
-                        .stored_rows = m,
-                        .stored_cols = columns,
-                        .count = 1,
-                        .rows = m,
-                        .cols = columns};
-      };
+      const auto items = [&](std::vector<T>& x) { return items_of(x.data(), m, columns, ld); };
       const Pivots<const int> swaps{.data = pivots.data(), .first = first};
       std::vector<T> by_update = A, by_rows = A;
       cuda::launch_lu_update<T>(nullptr, panel, swaps, items(by_update), flags.data(), &info);
-      EXPECT_LT(this->distance(by_update, expected), this->tolerance);
+      EXPECT_LT(this->distance(by_update, expected), tolerance<T>);
       EXPECT_EQ(flags, std::vector<int>(flags.size(), 0));
       cuda::launch_lu_rows_of_one<T>(nullptr, panel.block(0, 0, steps, steps), swaps, items(by_rows), &info);
-      EXPECT_LT(this->distance(by_rows, solved), this->tolerance);
+      EXPECT_LT(this->distance(by_rows, solved), tolerance<T>);
       ++schedule().seed;
     }
 }

@@ -41,6 +41,30 @@ T entry(Real<T> re, Real<T> im) {
   else
     return re;
 }
+/// Both parts uniform in [-1, 1].
+template <class T>
+T random_number(std::mt19937_64& random) {
+  std::uniform_real_distribution<Real<T>> uniform(-1, 1);
+  const Real<T> re = uniform(random), im = uniform(random);
+  return entry<T>(re, im);
+}
+/// (m, n), or a batch of them.
+template <class T>
+Items<T> items_of(T* data, index_t m, index_t n, index_t ld, index_t count = 1, index_t stride = 0) {
+  Items<T> items;
+  items.base = data, items.stride = stride, items.ld = ld, items.count = count;
+  items.stored_rows = items.rows = m, items.stored_cols = items.cols = n;
+  return items;
+}
+/// The largest of some differences; a NaN is larger than all.
+struct Largest {
+  double value = 0;
+  void add(double difference) {
+    if (!(difference <= value)) value = difference;
+  }
+};
+template <class T>
+constexpr double tolerance = 1e3 * double(std::numeric_limits<Real<T>>::epsilon());
 template <class T>
 bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   // A NaN is a NaN: which one depends on the order of operands.

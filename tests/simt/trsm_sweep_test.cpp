@@ -12,11 +12,6 @@ class TrsmSweep : public testing::Test {
   using R = Real<T>;
   std::mt19937_64 random{20261123};
 
-  T number() {
-    std::uniform_real_distribution<R> uniform(-1, 1);
-    const R re = uniform(random), im = uniform(random);
-    return entry<T>(re, im);
-  }
   /// X := A^-1 X, or A^-H A^-1 X, for `count` items, of which item 1 is left alone; A is a lower triangle, or its
   /// transpose. Compared with B = A X, or A A^H X, from a known X.
   void check(int n, int columns, int count, bool flipped, bool conj_A, bool twice, bool unit) {
@@ -25,11 +20,11 @@ class TrsmSweep : public testing::Test {
                                     << (twice ? ", twice" : "") << ", seed " << schedule().seed);
     const int ld = n + int(random() % 3), size = ld * n, size_x = ld * columns;
     std::vector<T> A(std::size_t(size * count)), X(std::size_t(size_x * count), T(-5)), B = X;
-    for (T& a : A) a = number() * T(R(1) / R(n));
+    for (T& a : A) a = random_number<T>(random) * T(R(1) / R(n));
     const auto a = [&](int b, int i, int j) -> T& { return A[std::size_t(b * size + i + j * ld)]; };
     for (int b = 0; b < count; ++b) {
       const auto x = [&](std::vector<T>& v, int i, int j) -> T& { return v[std::size_t(b * size_x + i + j * ld)]; };
-      for (int i = 0; i < n; ++i) a(b, i, i) = T(R(2)) + number();
+      for (int i = 0; i < n; ++i) a(b, i, i) = T(R(2)) + random_number<T>(random);
       // op(i, j): what is solved with; `flipped`: the transpose of the lower triangle
       const auto op = [&](int i, int j) {
         if (flipped ? i > j : i < j) return T(0);
@@ -38,7 +33,7 @@ class TrsmSweep : public testing::Test {
       };
       for (int c = 0; c < columns; ++c) {
         std::vector<T> v(std::size_t(n), T(0)), w = v, y = v;
-        for (int i = 0; i < n; ++i) v[std::size_t(i)] = x(X, i, c) = number();
+        for (int i = 0; i < n; ++i) v[std::size_t(i)] = x(X, i, c) = random_number<T>(random);
         if (twice) {  // w = op^H v
           for (int i = 0; i < n; ++i)
             for (int j = 0; j < n; ++j) w[std::size_t(i)] += conj(op(j, i)) * v[std::size_t(j)];
@@ -55,29 +50,14 @@ class TrsmSweep : public testing::Test {
       info[1] = 3;
       std::copy_n(B.begin() + size_x, size_x, X.begin() + size_x);
     }
-    Items<const T> items{.base = A.data(),
-                         .stride = size,
-                         .ld = ld,
-                         .stored_rows = n,
-                         .stored_cols = n,
-                         .count = count,
-                         .rows = n,
-                         .cols = n};
+    Items<const T> items = items_of<const T>(A.data(), n, n, ld, count, size);
     if (flipped) items = items.flipped();
-    const Items<T> right{.base = B.data(),
-                         .stride = size_x,
-                         .ld = ld,
-                         .stored_rows = n,
-                         .stored_cols = columns,
-                         .count = count,
-                         .rows = n,
-                         .cols = columns};
+    const Items<T> right = items_of(B.data(), n, columns, ld, count, size_x);
     cuda::CudaEngine engine(6);
     EXPECT_TRUE(engine.trsm_whole<T>({!flipped, unit}, {items, conj_A}, right, twice, info.data(), {}));
-    double worst = 0;
-    for (std::size_t i = 0; i < B.size(); ++i)
-      if (!(modulus(B[i] - X[i]) <= worst)) worst = modulus(B[i] - X[i]);
-    EXPECT_LT(worst, 1e3 * double(std::numeric_limits<R>::epsilon()));
+    Largest worst;
+    for (std::size_t i = 0; i < B.size(); ++i) worst.add(modulus(B[i] - X[i]));
+    EXPECT_LT(worst.value, tolerance<T>);
     ++schedule().seed;
   }
 };
