@@ -36,19 +36,6 @@ __device__ __forceinline__ T from_lane(T x, int l) {
     return __shfl_sync(~0u, x, l, group);
 }
 
-/// Anything, for an entry that nobody uses.
-template <class T>
-__device__ __forceinline__ T uninitialized() {
-  T x;
-  if constexpr (std::is_same_v<T, double>)
-    asm("" : "=d"(x));
-  else if constexpr (std::is_same_v<T, float>)
-    asm("" : "=f"(x));
-  else
-    x = T(0);
-  return x;
-}
-
 /// `count` neighbours in shared memory, on a boundary of 16 bytes, or of all of them if they are fewer.
 template <int count, class T>
 __device__ __forceinline__ void read_vectors(const T* from, T (&a)[count]) {
@@ -105,7 +92,7 @@ template <class T>
 __device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const LeftPart<T>& a, const RightPart<T>& b) {
   if constexpr (std::is_same_v<T, float>) {
     float part[4] = {0, 0, 0, 0};
-    mma(part, SplitLeft(a), SplitRight({{-b.v[0], -b.v[1]}}));
+    mma(part, SplitLeft(a), SplitRight(RightPart<float>{{-b.v[0], -b.v[1]}}));
 #pragma unroll
     for (int e = 0; e < 4; ++e) c.re[e] += part[e];
   } else if constexpr (std::is_same_v<T, double>) {

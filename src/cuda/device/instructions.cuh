@@ -111,6 +111,19 @@ __device__ inline unsigned opaque(unsigned x) {
   return y;
 }
 
+/// Anything, for an entry that nobody uses.
+template <class T>
+__device__ __forceinline__ T uninitialized() {
+  T x;
+  if constexpr (std::is_same_v<T, double>)
+    asm("" : "=d"(x));
+  else if constexpr (std::is_same_v<T, float>)
+    asm("" : "=f"(x));
+  else
+    x = T(0);
+  return x;
+}
+
 /// Nanoseconds, by a clock that all multiprocessors share.
 __device__ inline unsigned long long global_time() {
   unsigned long long t;

@@ -221,7 +221,7 @@ struct Product {
           auto& to = rounded ? part[rounded ? i * cols_of + j : 0] : c[i * cols_of + j];
           if constexpr (together == 2)
             mma(to.re, SplitLeft({{{-now[0][i][0], -now[0][i][1]}, {-now[1][i][0], -now[1][i][1]}}}),
-                SplitRight({{other[0][j], other[1][j]}}));
+                SplitRight(RightPart<float>{{other[0][j], other[1][j]}}));
           else
             tensor_subtract<false>(to, now[0][i][0], now[0][i][1], other[0][j]);
         }

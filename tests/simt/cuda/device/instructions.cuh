@@ -64,6 +64,10 @@ inline int this_thread() { return int(threadIdx.x); }
 inline double load_shared(unsigned p) { return *static_cast<const double*>(simt::shared_memory(p)); }
 inline void load_shared(double& x, double& y, unsigned p) { x = load_shared(p), y = load_shared(p + 8); }
 inline unsigned opaque(unsigned x) { return x; }
+template <class T>
+T uninitialized() {
+  return T(Limits<Real<T>>::nan);
+}
 inline unsigned long long global_time() { return 1; }
 
 }  // namespace trifactor::cuda
