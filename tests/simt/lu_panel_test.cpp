@@ -107,7 +107,7 @@ void compare(int m, int n, int left, Kind kind, std::mt19937_64& random, const F
 /// Few threads to a block, so that clusters are small too.
 template <class T, int rows, int width, bool in_registers, bool one_block>
 void small_shape() {
-  using S = cuda::PanelShape<64, rows, width, in_registers, one_block>;
+  using S = cuda::LuPanelShape<64, rows, width, in_registers, one_block>;
   std::mt19937_64 random(20261119);
   const int largest = one_block ? S::block_rows : 3 * S::block_rows;
   for (int m : {1, 2, 7, 31, 33, 64, 100, 128, 129, 200, 257, 384}) {

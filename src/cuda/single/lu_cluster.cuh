@@ -34,12 +34,12 @@ bool with_panel_shape(index_t rows, F f) {
   };
   // Eight warps: each thread may have 255 registers.
   const auto in_registers = [&]<int rows_of_thread, bool one_block>() {
-    return attempt.template operator()<PanelShape<256, rows_of_thread, widest, true, one_block>>();
+    return attempt.template operator()<LuPanelShape<256, rows_of_thread, widest, true, one_block>>();
   };
   // Twelve warps with the clerk, with up to 168 registers. Half the columns leave room for twice the rows.
   const auto in_memory = [&]<int width>(const auto& self) {
     constexpr int rows_of_thread = max_rows * widest / width;
-    if (attempt.template operator()<PanelShape<352, rows_of_thread, width, false, false>>()) return true;
+    if (attempt.template operator()<LuPanelShape<352, rows_of_thread, width, false, false>>()) return true;
     if constexpr (width > narrowest)
       return self.template operator()<width / 2>(self);
     else

@@ -12,7 +12,7 @@ inline constexpr int max_cluster_blocks = 16;
 /// So many threads with rows to a block, rows to a thread, and columns. `step` of them are factored before the rest is
 /// updated with these. The rest is in registers, or, so that more rows fit, in shared memory. One block, or up to 16.
 template <int threads_, int rows_, int width_, bool rest_in_registers_, bool one_block_>
-struct PanelShape {
+struct LuPanelShape {
   static constexpr int threads = threads_, rows = rows_, width = width_;
   static constexpr bool rest_in_registers = rest_in_registers_, one_block = one_block_;
   static constexpr int step = rest_in_registers ? min(width, 8) : min(width / 2, 8);
