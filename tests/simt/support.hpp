@@ -66,8 +66,8 @@ struct Largest {
 template <class T>
 constexpr double tolerance = 1e3 * double(std::numeric_limits<Real<T>>::epsilon());
 template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  // A NaN is a NaN: which one depends on the order of operands.
+bool same_numbers(const std::vector<T>& a, const std::vector<T>& b) {
+  // A NaN is a NaN: which one depends on the order of operands. So does the sign of a zero.
   const auto same = [](Real<T> x, Real<T> y) { return x == y || (x != x && y != y); };
   for (std::size_t i = 0; i < a.size(); ++i)
     if constexpr (is_complex<T>) {
