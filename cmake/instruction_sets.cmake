@@ -5,7 +5,16 @@ set(per_instruction_set src/host/interleaved.cpp src/host/interleaved_lu.cpp src
 set(INSTRUCTION_SETS baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND NOT TRIFACTOR_SANITIZE)   # which see the same lines in each
   list(APPEND INSTRUCTION_SETS avx2 avx512)
-  target_compile_definitions(trifactor PRIVATE TRIFACTOR_HAS_AVX2=1 TRIFACTOR_HAS_AVX512=1)
+  if(TRIFACTOR_QUICK_KERNELS AND EXISTS /proc/cpuinfo)   # for tests on this machine: without what it never takes
+    file(STRINGS /proc/cpuinfo flags REGEX "^flags.* avx512f " LIMIT_COUNT 1)
+    if(flags MATCHES " avx512dq( |$)" AND flags MATCHES " avx512vl( |$)")
+      list(REMOVE_ITEM INSTRUCTION_SETS avx2)
+    endif()
+  endif()
+  foreach(isa ${INSTRUCTION_SETS})
+    string(TOUPPER ${isa} isa)
+    target_compile_definitions(trifactor PRIVATE TRIFACTOR_HAS_${isa}=1)
+  endforeach()
 endif()
 set(FLAGS_baseline)
 set(FLAGS_avx2 -mavx2 -mfma)

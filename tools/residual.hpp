@@ -15,6 +15,9 @@ using trifactor::Uplo;
 
 /// What a ratio has to stay below.
 constexpr double good_ratio = 30;
+/// The same for a solve with LU's factors of a large matrix: numbers grow in the elimination. LAPACK's own ratio is 15 at n = 6000
+/// in complex double.
+constexpr double good_lu_solve_ratio(index_t n) { return n < 3000 ? good_ratio : double(n) / 100; }
 
 template <Scalar T>
 double norm1(MatrixView<const T> A);

@@ -122,6 +122,8 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.lu_tile(A, pivots, info, k);
   // The widest window of so many rows that lu_tile is good for.
   { e.lu_tile_limit(A) } -> std::same_as<index_t>;
+  // Whether lu_tile takes less time for windows of so many rows on the main lane, while other lanes have no work.
+  { e.lu_alone_is_better(A) } -> std::same_as<bool>;
   // X := op(A)^-1 X with P A = L U as one operation, if the engine has one: lu_solved_whole(op, LU, pivots, X, info, tuning).
   // True when it was done.
   { e.lu_solved_whole(Op::None, C, read_pivots, A, read_info, solve_tuning) } -> std::same_as<bool>;

@@ -29,6 +29,8 @@ struct alignas(2 * sizeof(R)) Complex {
 
   Complex() = default;
   TF_HD constexpr Complex(R r, R i = R(0)) : re(r), im(i) {}
+  template <class S>
+  TF_HD constexpr explicit Complex(Complex<S> a) : re(R(a.re)), im(R(a.im)) {}
   TF_HD Complex& operator+=(Complex b) { re += b.re, im += b.im; return *this; }
   TF_HD Complex& operator-=(Complex b) { re -= b.re, im -= b.im; return *this; }
 };
@@ -64,6 +66,8 @@ template <class R> struct ScalarTraits<Complex<R>> {
 };
 template <class T> using Real = typename ScalarTraits<std::remove_const_t<T>>::Real;
 template <class T> inline constexpr bool is_complex = ScalarTraits<std::remove_const_t<T>>::is_complex;
+/// The scalar in double precision.
+template <class T> using InDouble = std::conditional_t<is_complex<T>, Complex<double>, double>;
 
 /// The inner twin of a public scalar: std::complex<R> becomes Complex<R>.
 template <class T> struct InnerScalar { using type = T; };

@@ -44,6 +44,8 @@ struct LuTuning {
   index_t nb = 128;           // width of a panel
   index_t leaf = 16;          // a panel is cut into parts of at most this width
   index_t by_rows = std::numeric_limits<int>::max();  // CUDA: from this min(m, n) on, one matrix is updated in a copy by rows
+  index_t tall = std::numeric_limits<int>::max();     // CUDA: from so many times as many rows as columns on, one matrix is one
+                                                      // panel, if it is too high for panels beside updates
 
   bool operator==(const LuTuning&) const = default;
 };

@@ -174,7 +174,7 @@ void lu_blocked(LuLanes<E>& lanes, Items<T> A, Pivots<int> pivots, int* info, co
     if (v > 0) panel.end(next, pivots.from(k1), info, k1, factor);
   }
   lanes.join();
-  if (!late || lanes.engine.lu_swap_left(A, Pivots<const int>(pivots), nb)) return;
+  if (!late || all <= nb || lanes.engine.lu_swap_left(A, Pivots<const int>(pivots), nb)) return;
   for (index_t k1 = nb; k1 < all; k1 += nb)
     lanes.engine.swap_rows(A.block(k1, k1 - nb, m - k1, nb), pivots.from(k1), all - k1, false, skip);
 }
@@ -188,10 +188,14 @@ void lu(E& e, Items<T> A, int* pivots, int* info, const LuTuning& tuning) {
     e.reset_info(A, false, info.data);
     auto impossible = e.arena().template take<int>(A.ragged() ? A.count : 0);
     if (A.ragged()) e.reset_info(A, false, impossible.data());
-    set_path("blocked right");
-    LuLanes<E> lanes(e, e.side(), A.count == 1 ? e.background() : e);
+    // Updates of a tall matrix are too short to hide its panels, and panels that have the device to themselves take less time.
+    const bool one = A.count == 1, alone = one && A.rows / A.cols >= tuning.tall && e.lu_alone_is_better(A);
+    LuTuning used = tuning;
+    if (alone) used.nb = min(A.rows, A.cols);
+    set_path("blocked right", used.nb > tuning.nb ? " in one panel" : "");
+    LuLanes<E> lanes(e, alone ? e : e.side(), one && !alone ? e.background() : e);
     LanePanel<E> panel{lanes.panels};
-    lu_blocked(lanes, A, pivots_of(A, pivots.data), info.data, A.ragged() ? impossible.data() : nullptr, tuning, panel);
+    lu_blocked(lanes, A, pivots_of(A, pivots.data), info.data, A.ragged() ? impossible.data() : nullptr, used, panel);
   };
   e.run_as_graph(in_steps, A, all_pivots(A, pivots), Array<int>{info, A.count}, tuning);
 }

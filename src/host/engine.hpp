@@ -99,6 +99,10 @@ class HostEngine {
     return std::numeric_limits<int>::max();
   }
   template <class T>
+  bool lu_alone_is_better(const Items<T>&) const {
+    return false;
+  }
+  template <class T>
   bool lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info,
                        const SolveTuning&);
   template <class T>

@@ -81,6 +81,7 @@ constexpr Field lu_fields[] = {
     number<&LuTuning::nb>("nb", 1, order, blocked, blocked),
     number<&LuTuning::leaf>("leaf", 1, order, blocked, blocked),
     number<&LuTuning::by_rows>("by_rows", 1, order, none, {crossover_of_copies, Calls::One, 2048}),
+    number<&LuTuning::tall>("tall", 1, order),
 };
 constexpr Field solve_fields[] = {
     number<&SolveTuning::sweep_columns>("sweep_columns", 0, order, none, {sides, Calls::One, 65}),

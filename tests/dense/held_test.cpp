@@ -94,9 +94,10 @@ TYPED_TEST(Held, RaggedBatchIsFactored) {
 }
 
 TYPED_TEST(Held, LuEndsOnceMultiprocessorsAreReleased) {
-  for (index_t n : {200, 1000, 2500}) {   // in double, clusters of one block, of three and of six
-    SCOPED_TRACE(::testing::Message() << "n=" << n);
-    const auto A = random_matrix<TypeParam>(this->random, n, n);
+  // In double, clusters of one block, of three and of six, and a grid of 57.
+  for (auto [m, n] : {std::pair<index_t, index_t>{200, 200}, {1000, 1000}, {2500, 2500}, {40000, 40}}) {
+    SCOPED_TRACE(::testing::Message() << m << " x " << n);
+    const auto A = random_matrix<TypeParam>(this->random, m, n);
     DeviceMatrix<TypeParam> F(this->q, A);
     DeviceArray<int> info(this->q, 1, garbage), pivots(this->q, n, garbage);
     const auto run = [&] { lu(this->q, F.view(), pivots.data(), info.data()); };

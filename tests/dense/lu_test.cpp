@@ -113,6 +113,31 @@ TYPED_TEST(Lu, FactorsTallPanels) {
   }
 }
 
+// Panels by all multiprocessors, and, with the last shapes, by a launch for each column.
+TYPED_TEST(Lu, FactorsTallMatricesInOnePanel) {
+  if (!on_cuda()) GTEST_SKIP() << "of the device";
+  for (auto [m, n] : {std::pair<index_t, index_t>{50000, 100}, {48000, 33}, {93000, 40}, {200000, 7}, {800000, 3}}) {
+    SCOPED_TRACE(::testing::Message() << m << " x " << n);
+    auto A = random_matrix<TypeParam>(this->random, m, n, m % 3);
+    if (n == 33)   // the same row again and again, and a column of zeros
+      for (index_t j = 0; j < n; ++j)
+        for (index_t i = 0; i < m; ++i) A(i, j) = j == 5 ? TypeParam(0) : A(i % 100, j);
+    const auto result = this->factor(A, {.tuning = "whole=0 nb=32 leaf=32 tall=6"});
+    EXPECT_EQ(result.path, n > 32 ? "blocked right in one panel" : "blocked right");   // or one of nb columns anyway
+    if (n == 33) {
+      EXPECT_EQ(result.info, 6);
+      EXPECT_LT(lu_ratio(A, result.F, result.pivots), threshold);
+    } else {
+      this->expect_right(A, result);
+    }
+    for (int again = 0; again < 3; ++again) {
+      const auto repeated = this->factor(A, {.tuning = "whole=0 nb=32 leaf=32 tall=6"});
+      EXPECT_EQ(repeated.pivots, result.pivots);
+      EXPECT_TRUE(same_bits(repeated.F, result.F));
+    }
+  }
+}
+
 // Of rows that are equal, and stay so, LAPACK takes the upper one, wherever interchanges have moved them.
 TYPED_TEST(Lu, FactorsInManyPanels) {
   for (auto [m, n] : {std::pair<index_t, index_t>{420, 420}, {321, 700}, {700, 321}, {2200, 300}, {300, 2200}, {2100, 640}}) {

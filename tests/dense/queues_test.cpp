@@ -94,6 +94,27 @@ TYPED_TEST(QueuesTest, EightAtOnceMixFactorizations) {
   });
 }
 
+// Grids whose blocks wait for each other: two that began by halves would never end.
+TYPED_TEST(QueuesTest, EightAtOnceFactorTallMatrices) {
+  if (!on_cuda()) GTEST_SKIP() << "of the device";
+  this->eight_at_once([&](Queue& own, Random& r, int t) {
+    const index_t m = 12000 + 4000 * t, n = 40;
+    const auto A = random_matrix<TypeParam>(r, m, n);
+    DeviceMatrix<TypeParam> F(own, A);
+    DeviceArray<int> pivots(own, n, 0), info(own, 1, garbage);
+    std::vector<int> first;
+    for (int turn = 0; turn < 40; ++turn) {
+      F.upload(A);
+      lu(own, F.view(), pivots.data(), info.data());
+      own.sync();
+      if (turn == 0) first = pivots.download();
+      ASSERT_EQ(pivots.download(), first);
+    }
+    EXPECT_EQ(info.download()[0], 0);
+    EXPECT_LT(lu_ratio(A, F.download(), first), threshold);
+  });
+}
+
 // Each call is launched, captured and replayed.
 TYPED_TEST(QueuesTest, EightAtOnceMakeEveryCall) {
   this->eight_at_once([&](Queue& own, Random& r, int t) {

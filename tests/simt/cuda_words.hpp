@@ -89,6 +89,7 @@ inline unsigned __ballot_sync(unsigned, bool x, TRIFACTOR_WHERE) {
   return bits;
 }
 inline bool __any_sync(unsigned mask, bool x, TRIFACTOR_WHERE) { return __ballot_sync(mask, x, where) != 0; }
+inline bool __all_sync(unsigned mask, bool x, TRIFACTOR_WHERE) { return !__any_sync(mask, !x, where); }
 inline unsigned __reduce_max_sync(unsigned, unsigned x, TRIFACTOR_WHERE) {
   const trifactor::simt::OfLanes<unsigned> all(x, where);
   for (int l = 0; l < 32; ++l) x = all[l] > x ? all[l] : x;

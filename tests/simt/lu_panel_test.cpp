@@ -24,6 +24,7 @@ struct Panel {
   T& operator()(int i, int j) { return data()[i + j * ld]; }
 };
 
+using cuda::PanelTeam;
 constexpr int first = 5;  // the row of the whole matrix where the panel begins
 
 template <class T>
@@ -51,10 +52,22 @@ void factor_by_kernel(Panel<T>& A) {
   run({{unsigned(blocks)}, S::all_threads, unsigned(blocks)},
       [&] { cuda::lu_panel_kernel<T, S>(items, A.left, blocks, pivots, &A.info); });
 }
+template <class T, class S>
+void factor_by_grid(Panel<T>& A) {
+  const unsigned blocks = unsigned(ceil_div(A.m, S::block_rows));
+  static cuda::GridMemory<T, S> messages{};
+  // All blocks run at once, as those of a cluster do.
+  run({{blocks}, S::all_threads, blocks}, [&] {
+    cuda::lu_grid_panel_kernel<T, S>(Tile<T>{A.data(), A.m, A.n, 1, A.ld}, A.left, A.pivots.data(), first, &A.info,
+                                     &messages);
+  });
+  const auto* const words = reinterpret_cast<const int*>(&messages);
+  EXPECT_EQ(std::count(words, words + sizeof messages / sizeof(int), 0), std::ptrdiff_t(sizeof messages / sizeof(int)));
+}
 template <class T>
 void factor_by_call(Panel<T>& A) {
   const Items<T> items = items_of(A.data(), A.m, A.n, A.ld);
-  cuda::launch_lu_panel<T>(nullptr, items, A.left, {.data = A.pivots.data(), .first = first}, &A.info);
+  cuda::launch_lu_panel<T>(nullptr, items, A.left, {.data = A.pivots.data(), .first = first}, &A.info, nullptr);
 }
 
 enum class Kind { random, ties, near_ties, zeros, scaled, nan, inf, all_zero };
@@ -105,20 +118,26 @@ void compare(int m, int n, int left, Kind kind, std::mt19937_64& random, const F
 }
 
 /// Few threads to a block, so that clusters are small too.
-template <class T, int rows, int width, bool in_registers, bool one_block>
+template <class T, int rows, int width, bool in_registers, PanelTeam team>
 void small_shape() {
-  using S = cuda::LuPanelShape<64, rows, width, in_registers, one_block>;
+  using S = cuda::LuPanelShape<64, rows, width, in_registers, team>;
+  const auto factor = [](Panel<T>& A) {
+    if constexpr (S::is_grid)
+      factor_by_grid<T, S>(A);
+    else
+      factor_by_kernel<T, S>(A);
+  };
   std::mt19937_64 random(20261119);
-  const int largest = one_block ? S::block_rows : 3 * S::block_rows;
+  const int largest = S::one_block ? S::block_rows : 3 * S::block_rows;
   for (int m : {1, 2, 7, 31, 33, 64, 100, 128, 129, 200, 257, 384}) {
     if (m > largest) break;
     if (in_short && m != 33 && m != 384) continue;
     for (Kind kind : kinds) {
       if (in_short && kind != Kind::ties) continue;
       const int n = 1 + int(random() % width);
-      compare<T>(m, n, int(random() % 5), kind, random, factor_by_kernel<T, S>);
+      compare<T>(m, n, int(random() % 5), kind, random, factor);
     }
-    compare<T>(m, width, 0, Kind::random, random, factor_by_kernel<T, S>);
+    compare<T>(m, width, 0, Kind::random, random, factor);
   }
 }
 
@@ -128,18 +147,31 @@ using PanelScalars = std::conditional_t<TRIFACTOR_TEST_ALL, AllScalars, TwoScala
 TYPED_TEST_SUITE(LuPanel, PanelScalars, ScalarNames);
 
 TYPED_TEST(LuPanel, OneBlock) {
-  small_shape<TypeParam, 1, 32, true, true>();
-  small_shape<TypeParam, 2, 32, true, true>();
+  small_shape<TypeParam, 1, 32, true, PanelTeam::block>();
+  small_shape<TypeParam, 2, 32, true, PanelTeam::block>();
 }
-TYPED_TEST(LuPanel, OneBlockWithFourRowsToAThread) { small_shape<TypeParam, 4, 32, true, true>(); }
+TYPED_TEST(LuPanel, OneBlockWithFourRowsToAThread) { small_shape<TypeParam, 4, 32, true, PanelTeam::block>(); }
 TYPED_TEST(LuPanel, Cluster) {
-  small_shape<TypeParam, 1, 32, true, false>();
-  small_shape<TypeParam, 2, 32, true, false>();
+  small_shape<TypeParam, 1, 32, true, PanelTeam::cluster>();
+  small_shape<TypeParam, 2, 32, true, PanelTeam::cluster>();
 }
 TYPED_TEST(LuPanel, ClusterWithColumnsInSharedMemory) {
-  small_shape<TypeParam, 2, 32, false, false>();
-  small_shape<TypeParam, 4, 16, false, false>();
-  small_shape<TypeParam, 8, 8, false, false>();
+  small_shape<TypeParam, 2, 32, false, PanelTeam::cluster>();
+  small_shape<TypeParam, 4, 16, false, PanelTeam::cluster>();
+  small_shape<TypeParam, 8, 8, false, PanelTeam::cluster>();
+}
+TYPED_TEST(LuPanel, Grid) {
+  small_shape<TypeParam, 2, 32, false, PanelTeam::grid>();
+  small_shape<TypeParam, 4, 16, false, PanelTeam::grid>();
+  small_shape<TypeParam, 8, 8, false, PanelTeam::grid>();
+}
+// A lane of a clerk reads the candidates of several blocks.
+TYPED_TEST(LuPanel, GridOfMoreBlocksThanAWarpHasLanes) {
+  using S = cuda::LuPanelShape<32, 1, 32, false, PanelTeam::grid>;
+  std::mt19937_64 random(20261121);
+  for (Kind kind : kinds)
+    if (!in_short || (kind == Kind::ties && !is_complex<TypeParam>))
+      compare<TypeParam>(1100, in_short ? 9 : 32, 2, kind, random, factor_by_grid<TypeParam, S>);
 }
 TYPED_TEST(LuPanel, ShapesOfTheLibrary) {
   std::mt19937_64 random(20261120);

@@ -32,8 +32,13 @@ namespace {
 constexpr unsigned no_order = __tsan_switch_to_fiber_no_sync;
 void release(void* p) { __tsan_release(p); }
 void acquire(void* p) { __tsan_acquire(p); }
-// Contexts serve again: they are long to make. One worker at a time takes and gives them.
-std::vector<void*> spare_contexts;
+// Contexts serve again: they are long to make. One worker at a time takes and gives them, in room for all threads of a
+// launch: workers that allocate some are a race to the sanitizer.
+std::vector<void*> spare_contexts = [] {
+  std::vector<void*> contexts;
+  contexts.reserve(1 << 16);
+  return contexts;
+}();
 void* make_context() {
   if (spare_contexts.empty()) return __tsan_create_fiber(0);
   void* const c = spare_contexts.back();

@@ -43,17 +43,16 @@ template <class T>
 void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
 // The order up to which a batch is solved in strips of 32 right-hand sides, in one launch. Where strips are few, launches
 // would take longer than the work: up to what fits in shared memory. Where they are many, products between are better
-// from some order on. H200, double, both triangles, strips and halves: 30 items with 200 right-hand sides 106 and 248 us
-// at n = 200, 274 and 406 at 300; with 1000 of them 409 and 358, 1074 and 607. Sums of complex floats in strips are not
-// accurate, and those of complex doubles not faster.
+// from some order on. H200, both triangles, strips and halves: double, 30 items with 200 right-hand sides 106 and 248 us
+// at n = 200, 274 and 406 at 300; with 1000 of them 409 and 358, 1074 and 607. Complex double, 1000 items of 200 with one
+// right-hand side 1183 us with a limit of 96, 1258 with 256, and 1758 with 32.
 template <class T>
 constexpr index_t trsm_strip_limit(index_t order, index_t columns, index_t count) {
-  constexpr index_t few = 32000000, fits = 512;
-  if (is_complex<T>) return trsm_kernel_limit;
+  constexpr index_t few = 32000000, fits = 512, complex_fits = 256, two_each = 264;  // strips to a multiprocessor
   const index_t strips = ceil_div(columns, index_t(32)) * count;
-  return order <= fits && strips <= few / (order * order + 1) ? fits : sizeof(T) == 8 ? 160 : trsm_kernel_limit;
+  if (is_complex<T>) return sizeof(T) == 8 || strips <= two_each ? complex_fits : 96;
+  return order <= fits && strips <= few / (order * order + 1) ? fits : 160;
 }
-// Of real scalars.
 template <class T>
 void launch_trsm_strips(void* stream, Shape, Operand<T> A, Items<T> B, const int* info);
 // B := U^-1 L^-1 P B, of the same orders

@@ -22,21 +22,21 @@ struct TrsmShape {
   using Vector = EntryVector<T, vector>;
 };
 
-/// v := L^-1 v for a lower triangle of order n in shared memory, with so much between columns, whose diagonal is
-/// inverted. By one lane.
-template <int column, class T>
+/// v := L^-1 v, or conj(L)^-1 v, for a lower triangle of order n in shared memory, with so much between columns, whose
+/// diagonal is inverted. By one lane.
+template <int column, bool conjugates = false, class T>
 __device__ __forceinline__ void solve_column(const T* L, int n, bool unit, T (&v)[TrsmShape<T>::edge]) {
   using S = TrsmShape<T>;
 #pragma unroll
   for (int k = 0; k < S::edge; ++k) {
     if (k >= n) break;
-    if (!unit) v[k] = v[k] * L[k * column + k];
+    if (!unit) v[k] = v[k] * conj_if(conjugates, L[k * column + k]);
 #pragma unroll
     for (int i = (k + 1) / S::vector * S::vector; i < S::edge; i += S::vector) {
       const auto l = *reinterpret_cast<const typename S::Vector*>(L + k * column + i);
 #pragma unroll
       for (int e = 0; e < S::vector; ++e)
-        if (i + e > k) v[i + e] = minus_product(v[i + e], l.v[e], v[k]);
+        if (i + e > k) v[i + e] = minus_product(v[i + e], conj_if(conjugates, l.v[e]), v[k]);
     }
   }
 }
@@ -152,13 +152,15 @@ struct TrsmStrip {
   }
 };
 
-/// B := A^-1 B for real triangles of several tiles. A block has a strip of 32 right-hand sides in shared memory, from
-/// where every row of tiles is multiplied with what is solved; one warp then solves with the diagonal tile.
+/// B := A^-1 B for triangles of several tiles. A block has a strip of 32 right-hand sides in shared memory, from where
+/// every row of tiles is multiplied with what is solved; one warp then solves with the diagonal tile. Products are
+/// conj(A) times the strip, so without `conj` the strip holds conj(B), and what is solved is conj(A) conj(X) = conj(B).
 template <class T>
 __global__ void __launch_bounds__(TrsmStrip<T>::threads)
-    trsm_strip_kernel(Shape shape, Items<const T> A, Items<T> B, const int* info) {
+    trsm_strip_kernel(Shape shape, Items<const T> A, bool conj, Items<T> B, const int* info) {
   using S = TrsmStrip<T>;
-  using Sum = Fragment<Wide<T>, 2>;  // floats are added up in double
+  using W = InDouble<T>;  // floats are added up in double
+  using Sum = Fragment<W, 2>;
   constexpr int edge = S::edge, pitch = S::pitch, threads = S::threads;
   extern __shared__ __align__(16) unsigned char raw[];
   T* const ring = reinterpret_cast<T*>(raw);
@@ -213,10 +215,10 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
           Sum sum;
           for (int k = 0; k < i; ++k) {
             const T* const tile = take_tile();
-            if (k == 0) sum.fill([&](int r, int c) { return Wide<T>(Xi[(r0 + r) * pitch + c0 + c]); });
+            if (k == 0) sum.fill([&](int r, int c) { return W(conj_if(!conj, Xi[(r0 + r) * pitch + c0 + c])); });
             sum.template subtract<edge, true>(tile + r0, pitch, X + k * S::tile + c0, pitch);
           }
-          sum.for_each([&](int r, int c, Wide<T> v) { Xi[(r0 + r) * pitch + c0 + c] = T(v); });
+          sum.for_each([&](int r, int c, W v) { Xi[(r0 + r) * pitch + c0 + c] = T(v); });
         }
         T* const tile = take_tile();
         if (warp == 0) {
@@ -225,8 +227,8 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
           if (!shape.unit && lane < left) tile[lane * pitch + lane] = T(1) / tile[lane * pitch + lane];
           __syncwarp();
 #pragma unroll
-          for (int r = 0; r < edge; ++r) v[r] = Xi[r * pitch + lane];
-          solve_column<pitch>(tile, left, shape.unit, v);
+          for (int r = 0; r < edge; ++r) v[r] = i == 0 ? conj_if(!conj, Xi[r * pitch + lane]) : Xi[r * pitch + lane];
+          solve_column<pitch, true>(tile, left, shape.unit, v);
 #pragma unroll
           for (int r = 0; r < edge; ++r) Xi[r * pitch + lane] = v[r];
         }
@@ -234,7 +236,7 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
       copy_wait<0>();
       __syncthreads();  // the solution is there
       for_entries(n, x.row_stride == 1, [&](int r, int c) {
-        if (c < cols) x(row(r), j0 + c) = X[r * pitch + c];
+        if (c < cols) x(row(r), j0 + c) = conj_if(!conj, X[r * pitch + c]);
       });
     }
   }
@@ -242,11 +244,9 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
 
 template <class T>
 void launch_trsm_strips(void* stream, Shape shape, Operand<T> A, Items<T> B, const int* info) {
-  if constexpr (!is_complex<T>) {
-    using S = TrsmStrip<T>;
-    const dim3 grid(grid_for(B.count), strips_for(B.count, ceil_div(B.cols, index_t(S::edge))));
-    launch(stream, trsm_strip_kernel<T>, grid, S::threads, S::bytes(B.rows), shape, A.items, B, info);
-  }
+  using S = TrsmStrip<T>;
+  const dim3 grid(grid_for(B.count), strips_for(B.count, ceil_div(B.cols, index_t(S::edge))));
+  launch(stream, trsm_strip_kernel<T>, grid, S::threads, S::bytes(B.rows), shape, A.items, A.conj, B, info);
 }
 
 template <class T, bool both>

@@ -13,11 +13,11 @@ template <class T>
 bool one_strided(const Items<T>& A) {
   return A.count == 1 && !A.pointers;
 }
-/// The most columns of panels that are factored by a cluster for each; 0: others do. Of a batch, where a block has too few
-/// registers for the rows.
+/// The most columns of panels that are factored by a cluster for each, or all multiprocessors; 0: others do. Of a batch,
+/// where a block has too few registers for the rows.
 template <class T>
-index_t lu_cluster_columns(const Items<T>& A) {
-  return one_strided(A) || lu_columns<T>(A.rows) == 0 ? lu_panel_width<T>(A.rows) : 0;
+index_t lu_cluster_columns(const Items<T>& A, bool alone) {
+  return one_strided(A) || lu_columns<T>(A.rows) == 0 ? lu_panel_width<T>(A.rows, alone && one_strided(A)) : 0;
 }
 }  // namespace
 
@@ -125,7 +125,10 @@ void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
   if (arena().planning()) return;
   {
     const Traced traced(*this, "lu_tile", A.rows, A.cols);
-    if (A.cols <= lu_cluster_columns(A)) return launch_lu_panel(stream_, A, left, pivots, info);
+    const bool alone = main_ == this && one_strided(A);  // no other lane has work for multiprocessors
+    static_assert(flag_count * sizeof(int) >= lu_messages_size);
+    if (A.cols <= lu_cluster_columns(A, alone))
+      return launch_lu_panel(stream_, A, left, pivots, info, alone ? flags_ : nullptr);
     const bool in_registers = A.cols <= lu_columns<T>(A.rows);
     if (one_strided(A) && !in_registers)
       return launch_lu_tall(stream_, A, left, pivots, static_cast<int*>(flags_), info);
@@ -138,8 +141,15 @@ void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
 }
 template <class T>
 index_t CudaEngine::lu_tile_limit(const Items<T>& A) const {
-  const index_t of_cluster = lu_cluster_columns(A), width = of_cluster > 0 ? of_cluster : lu_columns<T>(A.rows);
+  const index_t of_cluster = lu_cluster_columns(A, main_ == this), width = of_cluster > 0 ? of_cluster : lu_columns<T>(A.rows);
   return width > 0 ? width : one_strided(A) ? lu_tall_width : std::numeric_limits<int>::max();
+}
+// H200, double, 256 columns: 16384 rows 0.61 ms by a cluster beside updates and 0.79 by all multiprocessors, 24576 rows 1.10 and
+// 0.88.
+template <class T>
+bool CudaEngine::lu_alone_is_better(const Items<T>& A) const {
+  constexpr index_t wide_enough = 16;
+  return one_strided(A) && lu_panel_width<T>(A.rows, false) < wide_enough && lu_panel_width<T>(A.rows, true) > 0;
 }
 template <class T>
 void CudaEngine::swap_rows(Items<T> A, Pivots<const int> pivots, index_t n, bool backward, const int* info) {
@@ -178,6 +188,7 @@ void CudaEngine::row_permutation(const int* pivots, index_t k, int* p, index_t r
   template bool CudaEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&);            \
   template void CudaEngine::lu_tile<T>(Items<T>, Pivots<int>, int*, index_t);                     \
   template index_t CudaEngine::lu_tile_limit<T>(const Items<T>&) const;                           \
+  template bool CudaEngine::lu_alone_is_better<T>(const Items<T>&) const;                         \
   template void CudaEngine::swap_rows<T>(Items<T>, Pivots<const int>, index_t, bool, const int*); \
   template void CudaEngine::lu_det<T>(Items<const T>, Pivots<const int>, T*, Real<T>*);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)

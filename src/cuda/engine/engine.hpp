@@ -154,6 +154,8 @@ class CudaEngine {
   template <class T>
   index_t lu_tile_limit(const Items<T>& A) const;
   template <class T>
+  bool lu_alone_is_better(const Items<T>& A) const;
+  template <class T>
   bool lu_solved_whole(Op op, Items<const T> LU, Pivots<const int> pivots, Items<T> X, const int* info,
                        const SolveTuning&);
   template <class T>

@@ -46,9 +46,9 @@ void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std
   check(cudaGetLastError(), "kernel launch");
 }
 
-/// How many blocks a cluster of this kernel may have on the current device; 0: there are no clusters. Asked once by
-/// each thread that launches it.
-inline int largest_cluster(const void* kernel, unsigned threads, std::size_t bytes) {
+/// ask(device) for this kernel and the current device: asked once by each thread that launches it.
+template <class Ask>
+int known_blocks(const void* kernel, const Ask& ask) {
   struct Known {
     const void* kernel;
     int device, blocks;
@@ -58,15 +58,49 @@ inline int largest_cluster(const void* kernel, unsigned threads, std::size_t byt
   check(cudaGetDevice(&device), "cudaGetDevice");
   for (const Known& k : all_known)
     if (k.kernel == kernel && k.device == device) return k.blocks;
-  Known k{kernel, device, 0};
-  if (granted(kernel).overlaps) {
+  all_known.push_back({kernel, device, ask(device)});
+  return all_known.back().blocks;
+}
+
+/// How many blocks a cluster of this kernel may have on the current device; 0: there are no clusters.
+inline int largest_cluster(const void* kernel, unsigned threads, std::size_t bytes) {
+  return known_blocks(kernel, [&](int) {
+    int blocks = 0;
+    if (!granted(kernel).overlaps) return blocks;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16 blocks");
     cudaLaunchConfig_t config{};
     config.gridDim = 16, config.blockDim = threads, config.dynamicSmemBytes = bytes;
-    check(cudaOccupancyMaxPotentialClusterSize(&k.blocks, kernel, &config), "cudaOccupancyMaxPotentialClusterSize");
-  }
-  all_known.push_back(k);
-  return k.blocks;
+    check(cudaOccupancyMaxPotentialClusterSize(&blocks, kernel, &config), "cudaOccupancyMaxPotentialClusterSize");
+    return blocks;
+  });
+}
+
+/// How many blocks of this kernel the device runs at once; 0: it has no clusters, for which the kernel is written too.
+inline int largest_grid(const void* kernel, unsigned threads, std::size_t bytes) {
+  return known_blocks(kernel, [&](int device) {
+    int multiprocessors = 0, each = 0, together = 0;
+    check(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, device), "cudaDeviceGetAttribute");
+    if (!granted(kernel).overlaps || together == 0) return 0;
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, int(threads), bytes), "blocks of a kernel");
+    return multiprocessors * each;
+  });
+}
+
+/// A launch whose blocks all run at once, up to largest_grid of them: it starts whole or not at all.
+template <class... P, class... A>
+void launch_together(void* stream, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t bytes,
+                     A... arguments) {
+  const auto k = reinterpret_cast<const void*>(kernel);
+  granted(k);
+  std::tuple<P...> values(arguments...);
+  std::apply(
+      [&](auto&... v) {
+        void* all[] = {&v...};
+        check(cudaLaunchCooperativeKernel(k, blocks, threads, all, bytes, static_cast<cudaStream_t>(stream)),
+              "kernel launch");
+      },
+      values);
 }
 
 /// A launch that may begin when all blocks of the launch before have called let_next_start(), where the device has

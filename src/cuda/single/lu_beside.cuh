@@ -258,7 +258,7 @@ template <class T>
 void launch_lu_update(void* stream, Items<const T> L, Pivots<const int> pivots, Items<T> A, int* flags,
                       const int* info) {
   using Update = UpdateBeside<T>;
-  constexpr index_t enough = 264;  // blocks: as many as find room soon beside an update in the background
+  constexpr index_t enough = 396;  // blocks: three to a multiprocessor of an H200, for which there are registers
   const index_t strips = max(index_t(1), ceil_div(A.rows - L.cols, Update::strip));
   const index_t groups = ceil_div(A.cols, Update::Beside::columns);
   const index_t each = ceil_div(strips * groups, enough);

@@ -1,4 +1,5 @@
-// LU of narrow panels in one launch, by a cluster of blocks for each: which shape it takes for so many rows.
+// LU of narrow panels in one launch, by a cluster of blocks for each, or by a grid: which shape it takes for so many
+// rows.
 #pragma once
 
 #include <cuda/engine/launch.cuh>
@@ -19,56 +20,83 @@ __global__ void __launch_bounds__(S::all_threads, 1)
 #endif
 }
 
-/// Calls f with the shape for a panel of so many rows: the widest whose rows fit in a cluster. False if there is none.
+/// One panel, by blocks that all run at once.
+template <class T, class S>
+__global__ void __launch_bounds__(S::all_threads, 1)
+    lu_grid_panel_kernel(Tile<T> A, int left, int* pivots, int first, int* info, GridMemory<T, S>* messages) {
+#if TRIFACTOR_HAS_CLUSTERS
+  if (*info < 0) return;
+  const int zero_at = ClusterPanel<T, S>(A, left, int(gridDim.x), pivots, first, messages).factor();
+  if (zero_at != 0 && threadIdx.x == 0 && blockIdx.x == 0 && *info == 0) *info = first + zero_at;
+#endif
+}
+
+/// Calls f with the shape for a panel of so many rows: the widest whose rows fit in a cluster or, `alone` on the
+/// device, in all multiprocessors. False if there is none.
 template <class T, class F>
-bool with_panel_shape(index_t rows, F f) {
+bool with_panel_shape(index_t rows, bool alone, F f) {
   constexpr int widest = 32, narrowest = 8;                // columns
   constexpr int max_rows = 512 / int(sizeof(T)) / widest;  // of a thread with all columns in registers
   constexpr int fast_rows = min(max_rows, 2);              // two are faster than four
   const auto attempt = [&]<class S>() {
-    const auto kernel = reinterpret_cast<const void*>(lu_panel_kernel<T, S>);
-    const int largest = largest_cluster(kernel, S::all_threads, sizeof(PanelMemory<T, S>));
-    if (rows > index_t(min(largest, S::one_block ? 1 : max_cluster_blocks)) * S::block_rows) return false;
+    constexpr auto bytes = sizeof(PanelMemory<T, S>);
+    index_t blocks = 0;
+    if constexpr (!S::is_grid) {
+      const auto kernel = reinterpret_cast<const void*>(lu_panel_kernel<T, S>);
+      blocks = min(largest_cluster(kernel, S::all_threads, bytes), S::one_block ? 1 : max_cluster_blocks);
+    } else if (alone) {
+      const auto kernel = reinterpret_cast<const void*>(lu_grid_panel_kernel<T, S>);
+      blocks = min(largest_grid(kernel, S::all_threads, bytes), max_grid_blocks);
+    }
+    if (rows > blocks * S::block_rows) return false;
     f(S{});
     return true;
   };
   // Eight warps: each thread may have 255 registers.
-  const auto in_registers = [&]<int rows_of_thread, bool one_block>() {
-    return attempt.template operator()<LuPanelShape<256, rows_of_thread, widest, true, one_block>>();
+  const auto in_registers = [&]<int rows_of_thread, PanelTeam team>() {
+    return attempt.template operator()<LuPanelShape<256, rows_of_thread, widest, true, team>>();
   };
   // Twelve warps with the clerk, with up to 168 registers. Half the columns leave room for twice the rows.
   const auto in_memory = [&]<int width>(const auto& self) {
     constexpr int rows_of_thread = max_rows * widest / width;
-    if (attempt.template operator()<LuPanelShape<352, rows_of_thread, width, false, false>>()) return true;
+    if (attempt.template operator()<LuPanelShape<352, rows_of_thread, width, false, PanelTeam::cluster>>()) return true;
+    if (attempt.template operator()<LuPanelShape<352, rows_of_thread, width, false, PanelTeam::grid>>()) return true;
     if constexpr (width > narrowest)
       return self.template operator()<width / 2>(self);
     else
       return false;
   };
-  return in_registers.template operator()<fast_rows, true>() || in_registers.template operator()<max_rows, true>() ||
-         in_registers.template operator()<fast_rows, false>() || in_registers.template operator()<max_rows, false>() ||
-         in_memory.template operator()<widest>(in_memory);
+  using enum PanelTeam;
+  return in_registers.template operator()<fast_rows, block>() || in_registers.template operator()<max_rows, block>() ||
+         in_registers.template operator()<fast_rows, cluster>() ||
+         in_registers.template operator()<max_rows, cluster>() || in_memory.template operator()<widest>(in_memory);
 }
 
 template <class T>
-index_t lu_panel_width(index_t rows) {
+index_t lu_panel_width(index_t rows, bool alone) {
   index_t width = 0;
-  with_panel_shape<T>(rows, [&](auto shape) { width = decltype(shape)::width; });
+  with_panel_shape<T>(rows, alone, [&](auto shape) { width = decltype(shape)::width; });
   return width;
 }
 
 template <class T>
-void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info) {
-  with_panel_shape<T>(A.rows, [&](auto shape) {
+void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info, void* messages) {
+  with_panel_shape<T>(A.rows, messages != nullptr, [&](auto shape) {
     using S = decltype(shape);
-    const int blocks = int(ceil_div(A.rows, S::block_rows));
-    launch_early(stream, lu_panel_kernel<T, S>, unsigned(A.count * blocks), S::all_threads, sizeof(PanelMemory<T, S>),
-                 unsigned(blocks), A, int(left), blocks, pivots, info);
+    const unsigned blocks = unsigned(ceil_div(A.rows, S::block_rows));
+    if constexpr (S::is_grid) {
+      static_assert(sizeof(GridMemory<T, S>) <= lu_messages_size);
+      launch_together(stream, lu_grid_panel_kernel<T, S>, blocks, S::all_threads, sizeof(PanelMemory<T, S>), A.item(0),
+                      int(left), pivots.data, int(pivots.first), info, static_cast<GridMemory<T, S>*>(messages));
+    } else {
+      launch_early(stream, lu_panel_kernel<T, S>, unsigned(A.count) * blocks, S::all_threads, sizeof(PanelMemory<T, S>),
+                   blocks, A, int(left), int(blocks), pivots, info);
+    }
   });
 }
 
 }  // namespace trifactor::cuda
 
-#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                              \
-  template trifactor::index_t trifactor::cuda::lu_panel_width<T>(trifactor::index_t); \
-  template void trifactor::cuda::launch_lu_panel<T>(void*, Items<T>, trifactor::index_t, Pivots<int>, int*);
+#define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                    \
+  template trifactor::index_t trifactor::cuda::lu_panel_width<T>(trifactor::index_t, bool); \
+  template void trifactor::cuda::launch_lu_panel<T>(void*, Items<T>, trifactor::index_t, Pivots<int>, int*, void*);

@@ -1,11 +1,11 @@
-// LU of a narrow panel by one cluster of blocks. A thread has rows of the panel, wherever interchanges
+// LU of a narrow panel by one block, a cluster or a grid. A thread has rows of the panel, wherever interchanges
 // would move them; at the end they go to where LAPACK's interchanges put them.
 //
 // A column: every warp finds its best candidate, PivotExchange the best of all, and each warp goes on alone.
 #pragma once
 
 #include <cuda/engine/launch.cuh>
-#include <cuda/single/lu_pivot_exchange.cuh>
+#include <cuda/single/lu_grid_exchange.cuh>
 
 #include <bit>
 
@@ -15,14 +15,16 @@ namespace trifactor::cuda {
 
 /// Factors a panel of m rows and n columns, n <= width, and makes its interchanges in `left` columns to the left of it.
 template <class T, class S>
-class ClusterPanel : PivotExchange<T, S> {
+class ClusterPanel : PanelExchange<T, S> {
  public:
-  using Exchange = PivotExchange<T, S>;
+  using Exchange = PanelExchange<T, S>;
   using Message = typename Exchange::Message;
   using Words = typename Exchange::Words;
 
-  __device__ ClusterPanel(const Tile<T>& panel, int left_, int blocks_, int* pivots_, int first_)
-      : Exchange(blocks_),
+  /// Further arguments are the exchange's.
+  template <class... More>
+  __device__ ClusterPanel(const Tile<T>& panel, int left_, int blocks_, int* pivots_, int first_, More... more)
+      : Exchange(blocks_, more...),
         A(panel.data),
         ld(panel.col_stride),
         m(int(panel.rows)),
@@ -36,10 +38,10 @@ class ClusterPanel : PivotExchange<T, S> {
   __device__ int factor() {
     if constexpr (!S::one_block) {
       if (rank == 0) this->make_barriers();
-      cluster_arrive();
+      this->arrive();
     }
     if (has_rows()) load();
-    if constexpr (!S::one_block) cluster_wait();  // nobody sends before the barriers stand
+    if constexpr (!S::one_block) this->wait_for_blocks();  // nobody sends before the barriers stand
 #pragma unroll 1
     for (int k = 0, half = 0; k < n; k += S::step, half ^= 1) {
       const int steps = min(min(S::step, n - k), m - k), right = n - k - S::step;
@@ -147,7 +149,8 @@ class ClusterPanel : PivotExchange<T, S> {
       }
       if constexpr (!S::one_block)
         if (holder == this->holder()) {
-          const T* const handed_over = memory().candidates[its_turn % 2][block].values + 1;  // until the next but one
+          const int sender = S::is_grid ? 0 : block;
+          const T* const handed_over = memory().candidates[its_turn % 2][sender].values + 1;  // until the next but one
           if (k + lane < n && lane < S::step - s) A[lies + (k + lane) * ld] = handed_over[lane];
           if constexpr (S::rest > 0)
             if (more) give_raw(s, k, lies - block * S::block_rows, half);
@@ -176,7 +179,7 @@ class ClusterPanel : PivotExchange<T, S> {
     __syncwarp();  // L of all lanes is there
     if (lane < s) raw[lane] = memory().lower[lane][own];
     __syncwarp();  // the row is there
-    this->send_row(raw, memory().raw[half][s], memory().raw_arrived[half]);
+    this->send_row(raw, half, s);
   }
   template <int i>
   __device__ void copy_rest(T* raw) const {
@@ -284,9 +287,7 @@ class ClusterPanel : PivotExchange<T, S> {
       }
       __syncwarp();
     } else {
-      const unsigned arrived = shared_address(&memory().raw_arrived[half]);
-      if (lane == 0) barrier_arrive_expecting(arrived, steps * (S::step + S::rest) * int(sizeof(T)));
-      barrier_wait(arrived, parity);
+      this->receive_rows(k0, steps, half, parity);
     }
     if (lane >= right) return;
     T u[S::step];
@@ -372,16 +373,11 @@ class ClusterPanel : PivotExchange<T, S> {
       for (int i = 0; i < S::rows; ++i)
         if (row(i) < steps) memory().moves.to[row(i)] = place[i];  // negative: it was a pivot
     }
-    S::one_block ? __syncthreads() : cluster_sync();  // all columns are in memory, and so is the list
-    if (block != 0) {
-      if (rank < steps)
-        memory().moves.to[rank] = load_shared_of<int>(shared_address_of(shared_address(&memory().moves.to[rank]), 0));
-      __syncthreads();  // the list is here
-    }
-    if constexpr (!S::one_block) cluster_arrive();  // this block needs nothing more of others
+    S::one_block ? __syncthreads() : this->receive_list(steps);  // all columns are in memory, and the list is here
+    if constexpr (!S::one_block) this->arrive();                 // this block needs nothing more of others
     constexpr int warps = S::all_threads / 32;
     memory().moves.apply(A - left * ld, ld, steps, block * warps + warp, blocks * warps, left + n);
-    if constexpr (!S::one_block) cluster_wait();  // nobody leaves while others read its list
+    if constexpr (!S::one_block) this->wait_for_blocks();  // nobody leaves while others read its list
   }
 
   T* const A;

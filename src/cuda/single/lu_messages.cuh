@@ -1,5 +1,5 @@
-// What the threads that factor a panel by one cluster, lu_cluster.cuh, tell each other: candidates for a pivot, and
-// what lies in the shared memory of a block.
+// What the threads that factor a panel in one launch, lu_cluster.cuh, tell each other: candidates for a pivot, and what
+// lies in the shared memory of a block, or in global memory for blocks of a whole grid.
 #pragma once
 
 #include <cuda/batched/lu_panel.cuh>
@@ -7,14 +7,18 @@
 
 namespace trifactor::cuda {
 
-inline constexpr int max_cluster_blocks = 16;
+inline constexpr int max_cluster_blocks = 16, max_grid_blocks = 160;
+
+/// Who factors a panel: one block, a cluster, or all multiprocessors with a block each.
+enum class PanelTeam { block, cluster, grid };
 
 /// So many threads with rows to a block, rows to a thread, and columns. `step` of them are factored before the rest is
-/// updated with these. The rest is in registers, or, so that more rows fit, in shared memory. One block, or up to 16.
-template <int threads_, int rows_, int width_, bool rest_in_registers_, bool one_block_>
+/// updated with these. The rest is in registers, or, so that more rows fit, in shared memory.
+template <int threads_, int rows_, int width_, bool rest_in_registers_, PanelTeam team>
 struct LuPanelShape {
   static constexpr int threads = threads_, rows = rows_, width = width_;
-  static constexpr bool rest_in_registers = rest_in_registers_, one_block = one_block_;
+  static constexpr bool rest_in_registers = rest_in_registers_;
+  static constexpr bool one_block = team == PanelTeam::block, is_grid = team == PanelTeam::grid;
   static constexpr int step = rest_in_registers ? min(width, 8) : min(width / 2, 8);
   static constexpr int block_rows = threads * rows, rest = width - step;
   static constexpr int in_registers = rest_in_registers ? width : step;
@@ -109,8 +113,10 @@ template <class T, class S>
 struct PanelMemory {
   static constexpr int rest = max(S::rest, 1);
   using Message = PivotMessage<T, S::step>;
-  // Candidates of the warps of the only block, a set for each column of a step, or of all blocks, two sets in turn.
-  static constexpr int sets = S::one_block ? S::step : 2, senders = S::one_block ? S::row_warps : max_cluster_blocks;
+  // Candidates of the warps of the only block, a set for each column of a step; of all blocks of a cluster, two sets in
+  // turn; or the best of a grid.
+  static constexpr int sets = S::one_block ? S::step : 2;
+  static constexpr int senders = S::one_block ? S::row_warps : S::is_grid ? 1 : max_cluster_blocks;
   Message candidates[sets][senders];
   Message own[S::one_block ? 1 : S::row_warps];   // of a warp, to be sent
   alignas(16) T raw[2][S::step][S::step + rest];  // pivot rows when they were chosen: L of the step, and right of it
@@ -121,6 +127,21 @@ struct PanelMemory {
   RowMoves<S::width> moves;  // where pivot rows lie, and where the rows go that they replace
   // The rest, where it is not in registers. Neighbours in a row are in different banks.
   alignas(16) T rest_columns[S::rest_in_registers ? 1 : rest][S::rest_in_registers ? 1 : S::block_rows + 1];
+};
+
+/// The same in global memory, for blocks of a grid: zeros before and after a launch.
+template <class T, class S>
+struct GridMemory {
+  // A word has four bytes of a message and above them the number of the column, from 1 on, so that it tells itself
+  // whether it is there: no word waits for another.
+  using Word = unsigned long long;
+  static constexpr int words = int(sizeof(PivotMessage<T, S::step>) / 4);
+  Word candidates[2][max_grid_blocks][words];
+  Word tags[2][max_grid_blocks];  // of candidates
+  alignas(16) T raw[2][S::step][S::step + S::rest];
+  int raw_columns[2][S::step];  // of rows that are there, from 1 on
+  int arrived, left;            // blocks, in the end
+  int rows_to[S::width];        // as RowMoves::to
 };
 
 }  // namespace trifactor::cuda

@@ -1,6 +1,6 @@
 // How the threads that factor a panel agree on the pivot of a column. Each warp hands over its best candidate with its
 // row, the speaker of a block sends the best of these to all blocks of the cluster, and every warp finds the best of
-// all.
+// all. Blocks of a grid: lu_grid_exchange.cuh.
 #pragma once
 
 #include <cuda/device/cluster.cuh>
@@ -27,13 +27,15 @@ class PivotExchange {
   unsigned turn = 0;  // columns whose pivots are chosen
 
   __device__ explicit PivotExchange(int blocks_)
-      : block(S::one_block ? 0 : cluster_rank()),
+      : block(S::one_block ? 0
+              : S::is_grid ? int(blockIdx.x)
+                           : cluster_rank()),
         lane(int(threadIdx.x) % 32),
         warp(int(threadIdx.x) / 32),
         blocks(blocks_),
         base(shared_address(&memory())) {
     asm volatile("" : "+r"(blocks), "+r"(base));  // otherwise they are found out again and again
-    if constexpr (!S::one_block) {
+    if constexpr (!S::one_block && !S::is_grid) {
       const int to = min(lane % max_cluster_blocks, blocks - 1);
       first_target.message =
           shared_address_of(base + unsigned(offsetof(Memory, candidates)) + block * message_bytes, to) +
@@ -50,6 +52,18 @@ class PivotExchange {
     for (auto& barrier : memory().arrived) barrier_init(shared_address(&barrier), 1);
     for (auto& barrier : memory().raw_arrived) barrier_init(shared_address(&barrier), 1);
     announce_barriers();
+  }
+  /// The blocks wait for each other, in two parts.
+  __device__ static void arrive() { cluster_arrive(); }
+  __device__ static void wait_for_blocks() { cluster_wait(); }
+  /// In the end: all that blocks wrote is in memory, and where the first rows go, which block 0 has found out, is in
+  /// every block's `moves`.
+  __device__ void receive_list(int steps) const {
+    int* const to = memory().moves.to + threadIdx.x;
+    cluster_sync();
+    if (block == 0) return;
+    if (int(threadIdx.x) < steps) *to = load_shared_of<int>(shared_address_of(shared_address(to), 0));
+    __syncthreads();  // the list is here
   }
   __device__ bool has_rows() const { return !S::has_clerk || warp != speaker; }
   /// The number of this warp in the cluster.
@@ -112,8 +126,10 @@ class PivotExchange {
     const Message* const all = memory().candidates[S::one_block ? s : turn % 2];
     best.message() = all[exact_best(all, S::one_block ? S::row_warps : blocks)];
   }
-  /// By a warp: a pivot row, with L in the step and what is right of it, to this place in all blocks.
-  __device__ void send_row(const T* row, T* place, unsigned long long& arrived) const {
+  /// By a warp: the pivot row of column s of a step, with L in the step and what is right of it, to all blocks.
+  __device__ void send_row(const T* row, int half, int s) const {
+    const T* const place = memory().raw[half][s];
+    const auto& arrived = memory().raw_arrived[half];
     constexpr int parts = int(sizeof(T)) * (S::step + S::rest) / 16;
     for (int e = lane; e < parts * blocks; e += 32) {
       const int to = e / parts, part = e % parts;
@@ -121,8 +137,14 @@ class PivotExchange {
                  reinterpret_cast<const ulonglong2*>(row)[part], shared_address_of(shared_address(&arrived), to));
     }
   }
+  /// By the speaker: waits for all pivot rows of a step.
+  __device__ void receive_rows(int, int steps, int half, int parity) const {
+    const unsigned arrived = shared_address(&memory().raw_arrived[half]);
+    if (lane == 0) barrier_arrive_expecting(arrived, steps * (S::step + S::rest) * int(sizeof(T)));
+    barrier_wait(arrived, parity);
+  }
 
- private:
+ protected:
   static constexpr int message_bytes = int(sizeof(Message)), candidates_barrier = 1;
 
   /// Whether word i of a message about column s of a step is used. Several blocks do not ask: it takes longer than it
@@ -177,6 +199,8 @@ class PivotExchange {
   }
 
   unsigned base;  // of the shared memory
+
+ private:
   Target first_target{};
 };
 
