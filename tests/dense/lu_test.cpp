@@ -108,7 +108,7 @@ TYPED_TEST(Lu, FactorsTallPanels) {
     if (!on_cuda() && m * n > 1000000) continue;   // long to check
     SCOPED_TRACE(::testing::Message() << m << " x " << n);
     const auto A = random_matrix<TypeParam>(this->random, m, n, m % 2);
-    for (const char* tuning : {"whole=0 nb=32 leaf=32", "whole=0 nb=64 leaf=8"})
+    for (const char* tuning : {"whole=0 nb=32 leaf=32 tall=2147483647", "whole=0 nb=64 leaf=8 tall=2147483647"})
       this->expect_right(A, this->factor(A, {.tuning = tuning}));
   }
 }

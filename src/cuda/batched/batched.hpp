@@ -41,16 +41,19 @@ inline constexpr index_t trsm_kernel_limit = 32;  // order of the triangle, whic
 // others may be exchanged with them.
 template <class T>
 void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
-// The order up to which a batch is solved in strips of 32 right-hand sides, in one launch. Where strips are few, launches
-// would take longer than the work: up to what fits in shared memory. Where they are many, products between are better
-// from some order on. H200, both triangles, strips and halves: double, 30 items with 200 right-hand sides 106 and 248 us
-// at n = 200, 274 and 406 at 300; with 1000 of them 409 and 358, 1074 and 607. Complex double, 1000 items of 200 with one
-// right-hand side 1183 us with a limit of 96, 1258 with 256, and 1758 with 32.
+// The order up to which a batch is solved in strips of right-hand sides, in one launch. Where strips are few, launches
+// would take longer than the work: up to what fits in shared memory. So it is with narrow strips: a multiprocessor holds
+// several. Where wide ones are many, products between are better from some order on. H200, both triangles, us with this
+// limit, and with others: double, 30 items of order 200 with 200 right-hand sides 106 (32: 248), 1000 of order 300 607
+// (512: 1074); one right-hand side, 1000 items of order 400, double 627 (160: 855), complex double 2205 (400: 2491), complex
+// single 934 (256: 1532); 100 of them, 1000 items of order 200, complex double 3997 (256: 4966).
+inline constexpr index_t trsm_narrow_strip = 8;
 template <class T>
 constexpr index_t trsm_strip_limit(index_t order, index_t columns, index_t count) {
-  constexpr index_t few = 32000000, fits = 512, complex_fits = 256, two_each = 264;  // strips to a multiprocessor
+  constexpr index_t few = 32000000, fits = sizeof(T) == 16 ? 256 : 512, two_each = 264;  // strips to a multiprocessor
   const index_t strips = ceil_div(columns, index_t(32)) * count;
-  if (is_complex<T>) return sizeof(T) == 8 || strips <= two_each ? complex_fits : 96;
+  if (columns <= trsm_narrow_strip) return fits;
+  if (is_complex<T>) return sizeof(T) == 8 || strips <= two_each ? 256 : 96;
   return order <= fits && strips <= few / (order * order + 1) ? fits : 160;
 }
 template <class T>

@@ -142,46 +142,56 @@ __global__ void __launch_bounds__(32 * TrsmShape<T>::warps)
   }
 }
 
-/// Shared memory of trsm_strip_kernel: tiles of the triangle on their way, and a strip of right-hand sides by rows.
-template <class T>
+/// Shared memory of trsm_strip_kernel: tiles of the triangle on their way, and a strip of 32 right-hand sides, or of 8,
+/// by rows. Of a wide strip a warp has 16 x 16 of a tile, of a narrow one 16 x 8, and half of the depth of a product.
+template <class T, int columns_>
 struct TrsmStrip {
-  static constexpr int edge = TrsmShape<T>::edge, pitch = edge + 4;  // tiles are read without bank conflicts
-  static constexpr int stages = 3, tile = edge * pitch, threads = 128;
+  static constexpr int edge = TrsmShape<T>::edge, columns = columns_;
+  static constexpr int pitch = edge + 4, line = columns + 4;  // tiles are read without bank conflicts
+  static constexpr bool halves = columns == trsm_narrow_strip;
+  static constexpr int stages = halves && sizeof(T) == 16 ? 2 : 3, tile = edge * pitch, threads = 128;
+  using Wide = InDouble<T>;                                                        // floats are added up in double
+  static constexpr std::size_t sums = halves ? edge * columns * sizeof(Wide) : 0;  // of the second halves
   static constexpr std::size_t bytes(index_t rows) {
-    return sizeof(T) * (stages * tile + std::size_t(ceil_div(rows, index_t(edge)) * tile));
+    return sums + sizeof(T) * std::size_t(stages * tile + ceil_div(rows, index_t(edge)) * edge * line);
   }
 };
 
-/// B := A^-1 B for triangles of several tiles. A block has a strip of 32 right-hand sides in shared memory, from where
+/// B := A^-1 B for triangles of several tiles. A block has a strip of right-hand sides in shared memory, from where
 /// every row of tiles is multiplied with what is solved; one warp then solves with the diagonal tile. Products are
 /// conj(A) times the strip, so without `conj` the strip holds conj(B), and what is solved is conj(A) conj(X) = conj(B).
-template <class T>
-__global__ void __launch_bounds__(TrsmStrip<T>::threads)
+template <class T, int columns>
+__global__ void __launch_bounds__(TrsmStrip<T, columns>::threads)
     trsm_strip_kernel(Shape shape, Items<const T> A, bool conj, Items<T> B, const int* info) {
-  using S = TrsmStrip<T>;
-  using W = InDouble<T>;  // floats are added up in double
-  using Sum = Fragment<W, 2>;
-  constexpr int edge = S::edge, pitch = S::pitch, threads = S::threads;
+  using S = TrsmStrip<T, columns>;
+  using W = typename S::Wide;
+  using Sum = Fragment<W, S::halves ? 1 : 2>;
+  constexpr int edge = S::edge, pitch = S::pitch, line = S::line, threads = S::threads;
   extern __shared__ __align__(16) unsigned char raw[];
-  T* const ring = reinterpret_cast<T*>(raw);
-  T* const X = ring + S::stages * S::tile;  // (n, edge) by rows
+  W* const second_sums = reinterpret_cast<W*>(raw);  // (edge, columns)
+  T* const ring = reinterpret_cast<T*>(raw + S::sums);
+  T* const X = ring + S::stages * S::tile;  // (n, columns) by rows
   const int rank = int(threadIdx.x), lane = rank % 32, warp = rank / 32;
-  const int r0 = warp % 2 * 16, c0 = warp / 2 * 16;  // of this warp's part of a tile
+  // Of this warp's part of a tile, and of the depth.
+  const int r0 = warp % 2 * 16, c0 = S::halves ? 0 : warp / 2 * 16, k0 = S::halves ? warp / 2 * 16 : 0;
   for (index_t b = blockIdx.x; b < B.count; b += gridDim.x) {
     if (info && info[b] != 0) continue;
     const Tile<const T> a = A.item(b);
     const Tile<T> x = B.item(b);
     const int n = int(min(a.rows, a.cols)), blocks = (n + edge - 1) / edge;
     const auto row = [&](int i) { return shape.lower ? i : n - 1 - i; };  // an upper triangle from its last row
-    for (index_t j0 = index_t(blockIdx.y) * edge; n > 0 && j0 < x.cols; j0 += index_t(gridDim.y) * edge) {
-      const int cols = int(min(index_t(edge), x.cols - j0));
+    for (index_t j0 = index_t(blockIdx.y) * columns; n > 0 && j0 < x.cols; j0 += index_t(gridDim.y) * columns) {
+      const int cols = int(min(index_t(columns), x.cols - j0));
       // Neighbouring threads take neighbours in memory.
-      const auto for_entries = [&](int rows, bool down, auto f) {  // f(row, column) of (rows, edge)
-        for (int t = rank; t < rows * edge; t += threads) f(down ? t % rows : t / edge, down ? t / rows : t % edge);
+      const auto for_entries = [&](int rows, auto constant, bool down, auto f) {  // f(row, column) of (rows, width)
+        constexpr int width = decltype(constant)::value;
+        for (int t = rank; t < rows * width; t += threads) f(down ? t % rows : t / width, down ? t / rows : t % width);
       };
+      constexpr std::integral_constant<int, edge> tile_width;
+      constexpr std::integral_constant<int, columns> strip_width;
       const auto fetch_tile = [&](int t, int i, int k) {  // the t-th, which is tile (i, k)
         T* const to = ring + t % S::stages * S::tile;
-        for_entries(edge, a.row_stride == 1, [&](int r, int c) {
+        for_entries(edge, tile_width, a.row_stride == 1, [&](int r, int c) {
           const int ri = i * edge + r, ck = k * edge + c;
           const bool in = ri < n && ck < n;
           copy_async<int(sizeof(T))>(shared_address(to + c * pitch + r), &a(in ? row(ri) : 0, in ? row(ck) : 0),
@@ -203,22 +213,29 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
         return ring + taken++ % S::stages * S::tile;
       };
       __syncthreads();  // nobody reads the strip before
-      for_entries(blocks * edge, x.row_stride == 1, [&](int r, int c) {
+      for_entries(blocks * edge, strip_width, x.row_stride == 1, [&](int r, int c) {
         const bool in = r < n && c < cols;
-        copy_async<int(sizeof(T))>(shared_address(X + r * pitch + c), &x(in ? row(r) : 0, j0 + (in ? c : 0)),
+        copy_async<int(sizeof(T))>(shared_address(X + r * line + c), &x(in ? row(r) : 0, j0 + (in ? c : 0)),
                                    in ? int(sizeof(T)) : 0);
       });
       for (int s = 0; s < S::stages - 1; ++s) fetch_next();  // the strip comes with the first of them
       for (int i = 0; i < blocks; ++i) {
-        T* const Xi = X + i * S::tile;
+        T* const Xi = X + i * edge * line;
         if (i > 0) {
           Sum sum;
           for (int k = 0; k < i; ++k) {
             const T* const tile = take_tile();
-            if (k == 0) sum.fill([&](int r, int c) { return W(conj_if(!conj, Xi[(r0 + r) * pitch + c0 + c])); });
-            sum.template subtract<edge, true>(tile + r0, pitch, X + k * S::tile + c0, pitch);
+            if (k == 0)
+              sum.fill([&](int r, int c) { return k0 > 0 ? W(0) : W(conj_if(!conj, Xi[(r0 + r) * line + c0 + c])); });
+            sum.template subtract<S::halves ? edge / 2 : edge, true>(tile + k0 * pitch + r0, pitch,
+                                                                     X + (k * edge + k0) * line + c0, line);
           }
-          sum.for_each([&](int r, int c, W v) { Xi[(r0 + r) * pitch + c0 + c] = T(v); });
+          if constexpr (S::halves) {
+            if (k0 > 0) sum.for_each([&](int r, int c, W v) { second_sums[(r0 + r) * columns + c] = v; });
+            __syncthreads();  // the sums of the second halves are there
+            if (k0 == 0) sum.change([&](int r, int c, W& v) { v = v + second_sums[(r0 + r) * columns + c]; });
+          }
+          if (k0 == 0) sum.for_each([&](int r, int c, W v) { Xi[(r0 + r) * line + c0 + c] = T(v); });
         }
         T* const tile = take_tile();
         if (warp == 0) {
@@ -226,17 +243,19 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
           const int left = min(edge, n - i * edge);
           if (!shape.unit && lane < left) tile[lane * pitch + lane] = T(1) / tile[lane * pitch + lane];
           __syncwarp();
+          if (lane < columns) {
 #pragma unroll
-          for (int r = 0; r < edge; ++r) v[r] = i == 0 ? conj_if(!conj, Xi[r * pitch + lane]) : Xi[r * pitch + lane];
-          solve_column<pitch, true>(tile, left, shape.unit, v);
+            for (int r = 0; r < edge; ++r) v[r] = conj_if(i == 0 && !conj, Xi[r * line + lane]);
+            solve_column<pitch, true>(tile, left, shape.unit, v);
 #pragma unroll
-          for (int r = 0; r < edge; ++r) Xi[r * pitch + lane] = v[r];
+            for (int r = 0; r < edge; ++r) Xi[r * line + lane] = v[r];
+          }
         }
       }
       copy_wait<0>();
       __syncthreads();  // the solution is there
-      for_entries(n, x.row_stride == 1, [&](int r, int c) {
-        if (c < cols) x(row(r), j0 + c) = conj_if(!conj, X[r * pitch + c]);
+      for_entries(n, strip_width, x.row_stride == 1, [&](int r, int c) {
+        if (c < cols) x(row(r), j0 + c) = conj_if(!conj, X[r * line + c]);
       });
     }
   }
@@ -244,9 +263,13 @@ __global__ void __launch_bounds__(TrsmStrip<T>::threads)
 
 template <class T>
 void launch_trsm_strips(void* stream, Shape shape, Operand<T> A, Items<T> B, const int* info) {
-  using S = TrsmStrip<T>;
-  const dim3 grid(grid_for(B.count), strips_for(B.count, ceil_div(B.cols, index_t(S::edge))));
-  launch(stream, trsm_strip_kernel<T>, grid, S::threads, S::bytes(B.rows), shape, A.items, A.conj, B, info);
+  const auto in_strips_of = [&]<int columns>() {
+    using S = TrsmStrip<T, columns>;
+    const dim3 grid(grid_for(B.count), strips_for(B.count, ceil_div(B.cols, index_t(columns))));
+    launch(stream, trsm_strip_kernel<T, columns>, grid, S::threads, S::bytes(B.rows), shape, A.items, A.conj, B, info);
+  };
+  constexpr int narrow = int(trsm_narrow_strip), wide = TrsmShape<T>::edge;
+  B.cols <= narrow ? in_strips_of.template operator()<narrow>() : in_strips_of.template operator()<wide>();
 }
 
 template <class T, bool both>
