@@ -28,7 +28,7 @@ add_custom_target(commit_header
 set(shared_files shortest lu trsm cholesky_solve trsm_inverted)
 set(shortest_operations entries/entries entries/fronts sparse/small_fronts single/lu single/lu_left single/lu_tall
   batched/lu_shared batched/gemm single/lu_beside batched/lu_trailing)
-set(lu_operations batched/lu_registers single/lu_cluster)
+set(lu_operations batched/lu_registers single/lu_team)
 set(trsm_operations batched/trsm single/trsm_sweep)
 set(cholesky_solve_operations batched/cholesky_solve)
 set(trsm_inverted_operations single/trsm_inverted)

@@ -2,7 +2,7 @@
 // that rounds alike says what must come out, to the last bit.
 #include "support.hpp"
 
-#include <cuda/single/lu_cluster.cuh>
+#include <cuda/single/lu_team.cuh>
 
 namespace trifactor::simt {
 

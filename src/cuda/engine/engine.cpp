@@ -16,7 +16,7 @@ bool one_strided(const Items<T>& A) {
 /// The most columns of panels that are factored by a cluster for each, or all multiprocessors; 0: others do. Of a batch,
 /// where a block has too few registers for the rows.
 template <class T>
-index_t lu_cluster_columns(const Items<T>& A, bool alone) {
+index_t lu_team_columns(const Items<T>& A, bool alone) {
   return one_strided(A) || lu_columns<T>(A.rows) == 0 ? lu_panel_width<T>(A.rows, alone && one_strided(A)) : 0;
 }
 }  // namespace
@@ -127,7 +127,7 @@ void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
     const Traced traced(*this, "lu_tile", A.rows, A.cols);
     const bool alone = main_ == this && one_strided(A);  // no other lane has work for multiprocessors
     static_assert(flag_count * sizeof(int) >= lu_messages_size);
-    if (A.cols <= lu_cluster_columns(A, alone))
+    if (A.cols <= lu_team_columns(A, alone))
       return launch_lu_panel(stream_, A, left, pivots, info, alone ? flags_ : nullptr);
     const bool in_registers = A.cols <= lu_columns<T>(A.rows);
     if (one_strided(A) && !in_registers)
@@ -141,7 +141,7 @@ void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
 }
 template <class T>
 index_t CudaEngine::lu_tile_limit(const Items<T>& A) const {
-  const index_t of_cluster = lu_cluster_columns(A, main_ == this), width = of_cluster > 0 ? of_cluster : lu_columns<T>(A.rows);
+  const index_t of_team = lu_team_columns(A, main_ == this), width = of_team > 0 ? of_team : lu_columns<T>(A.rows);
   return width > 0 ? width : one_strided(A) ? lu_tall_width : std::numeric_limits<int>::max();
 }
 // H200, double, 256 columns: 16384 rows 0.61 ms by a cluster beside updates and 0.79 by all multiprocessors, 24576 rows 1.10 and

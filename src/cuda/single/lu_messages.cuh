@@ -1,4 +1,4 @@
-// What the threads that factor a panel in one launch, lu_cluster.cuh, tell each other: candidates for a pivot, and what
+// What the threads that factor a panel in one launch, lu_team.cuh, tell each other: candidates for a pivot, and what
 // lies in the shared memory of a block, or in global memory for blocks of a whole grid.
 #pragma once
 

@@ -54,7 +54,7 @@ inline constexpr index_t inverse_edge = sizeof(T) > 8 ? 32 : 64;
 template <class T>
 inline constexpr index_t inverse_block_size = inverse_edge<T>*(inverse_edge<T> + 1);
 
-// single/lu_cluster.cuh: narrow panels, by a cluster of blocks for each, or, of one strided matrix that has the device
+// single/lu_team.cuh: narrow panels, by a cluster of blocks for each, or, of one strided matrix that has the device
 // alone, by all multiprocessors. lu_panel_width is the most columns that one with so many rows may have; 0: it is too tall, or
 // the device has no clusters. The interchanges are made in `left` columns to the left of A too. `messages`: null where the
 // device is shared, or so many bytes, which must be zero and are so again afterwards.

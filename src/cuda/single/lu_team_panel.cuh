@@ -15,7 +15,7 @@ namespace trifactor::cuda {
 
 /// Factors a panel of m rows and n columns, n <= width, and makes its interchanges in `left` columns to the left of it.
 template <class T, class S>
-class ClusterPanel : PanelExchange<T, S> {
+class TeamPanel : PanelExchange<T, S> {
  public:
   using Exchange = PanelExchange<T, S>;
   using Message = typename Exchange::Message;
@@ -23,7 +23,7 @@ class ClusterPanel : PanelExchange<T, S> {
 
   /// Further arguments are the exchange's.
   template <class... More>
-  __device__ ClusterPanel(const Tile<T>& panel, int left_, int blocks_, int* pivots_, int first_, More... more)
+  __device__ TeamPanel(const Tile<T>& panel, int left_, int blocks_, int* pivots_, int first_, More... more)
       : Exchange(blocks_, more...),
         A(panel.data),
         ld(panel.col_stride),

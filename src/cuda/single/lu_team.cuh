@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cuda/engine/launch.cuh>
-#include <cuda/single/lu_cluster_panel.cuh>
+#include <cuda/single/lu_team_panel.cuh>
 #include <cuda/single/single.hpp>
 
 namespace trifactor::cuda {
@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(S::all_threads, 1)
   const int b = int(blockIdx.x) / blocks, first = int(pivots.first);
   wait_for_launch_before();
   if (info[b] < 0) return;
-  const int zero_at = ClusterPanel<T, S>(A.item(b), left, blocks, pivots.item(b), first).factor();
+  const int zero_at = TeamPanel<T, S>(A.item(b), left, blocks, pivots.item(b), first).factor();
   if (zero_at != 0 && threadIdx.x == 0 && int(blockIdx.x) % blocks == 0 && info[b] == 0) info[b] = first + zero_at;
 #endif
 }
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(S::all_threads, 1)
     lu_grid_panel_kernel(Tile<T> A, int left, int* pivots, int first, int* info, GridMemory<T, S>* messages) {
 #if TRIFACTOR_HAS_CLUSTERS
   if (*info < 0) return;
-  const int zero_at = ClusterPanel<T, S>(A, left, int(gridDim.x), pivots, first, messages).factor();
+  const int zero_at = TeamPanel<T, S>(A, left, int(gridDim.x), pivots, first, messages).factor();
   if (zero_at != 0 && threadIdx.x == 0 && blockIdx.x == 0 && *info == 0) *info = first + zero_at;
 #endif
 }
