@@ -5,10 +5,11 @@ set(per_instruction_set src/host/interleaved.cpp src/host/interleaved_lu.cpp src
 set(INSTRUCTION_SETS baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND NOT TRIFACTOR_SANITIZE)   # which see the same lines in each
   list(APPEND INSTRUCTION_SETS avx2 avx512)
-  if(TRIFACTOR_QUICK_KERNELS AND EXISTS /proc/cpuinfo)   # for tests on this machine: without what it never takes
+  if(TRIFACTOR_QUICK_KERNELS AND EXISTS /proc/cpuinfo)   # for tests on this machine: what it never takes is left out, or not optimized
     file(STRINGS /proc/cpuinfo flags REGEX "^flags.* avx512f " LIMIT_COUNT 1)
     if(flags MATCHES " avx512dq( |$)" AND flags MATCHES " avx512vl( |$)")
       list(REMOVE_ITEM INSTRUCTION_SETS avx2)
+      set(optimization_baseline -O1)
     endif()
   endif()
   foreach(isa ${INSTRUCTION_SETS})
@@ -30,7 +31,7 @@ foreach(isa ${INSTRUCTION_SETS})
   target_compile_features(host_${isa} PRIVATE cxx_std_20)
   target_compile_definitions(host_${isa} PRIVATE TRIFACTOR_ISA=${isa})
   target_compile_options(host_${isa}
-    PRIVATE $<IF:$<CONFIG:Debug>,-Og,-O3> -fno-math-errno -ffp-contract=fast ${FLAGS_${isa}})
+    PRIVATE $<IF:$<CONFIG:Debug>,-Og,-O3> ${optimization_${isa}} -fno-math-errno -ffp-contract=fast ${FLAGS_${isa}})
   set_target_properties(host_${isa} PROPERTIES
     POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   list(APPEND TRIFACTOR_INSTRUCTION_SET_OBJECTS $<TARGET_OBJECTS:host_${isa}>)
