@@ -1,4 +1,4 @@
-// LU of a panel of one matrix that is too tall for a cluster: a launch of many blocks for each column.
+// LU of a panel of one matrix that is too tall for the blocks that run at once: a launch of many blocks for each column.
 #pragma once
 
 #include <cuda/device/signals.cuh>
