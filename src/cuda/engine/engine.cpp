@@ -127,8 +127,9 @@ void CudaEngine::lu_tile(Items<T> A, Pivots<int> pivots, int* info, index_t left
     const Traced traced(*this, "lu_tile", A.rows, A.cols);
     const bool alone = main_ == this && one_strided(A);  // no other lane has work for multiprocessors
     static_assert(flag_count * sizeof(int) >= lu_messages_size);
-    if (A.cols <= lu_team_columns(A, alone))
-      return launch_lu_panel(stream_, A, left, pivots, info, alone ? flags_ : nullptr);
+    if (A.cols <= lu_team_columns(A, alone) &&
+        launch_lu_panel(stream_, A, left, pivots, info, alone ? flags_ : nullptr))
+      return;
     const bool in_registers = A.cols <= lu_columns<T>(A.rows);
     if (one_strided(A) && !in_registers)
       return launch_lu_tall(stream_, A, left, pivots, static_cast<int*>(flags_), info);

@@ -87,20 +87,23 @@ inline int largest_grid(const void* kernel, unsigned threads, std::size_t bytes)
   });
 }
 
-/// A launch whose blocks all run at once, up to largest_grid of them: it starts whole or not at all.
+/// A launch whose blocks all run at once, up to largest_grid of them: it starts whole or not at all. False, and nothing
+/// is enqueued, where the stream has a part of the device alone that is too small.
 template <class... P, class... A>
-void launch_together(void* stream, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t bytes,
+bool launch_together(void* stream, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t bytes,
                      A... arguments) {
   const auto k = reinterpret_cast<const void*>(kernel);
   granted(k);
   std::tuple<P...> values(arguments...);
-  std::apply(
+  const cudaError_t launched = std::apply(
       [&](auto&... v) {
         void* all[] = {&v...};
-        check(cudaLaunchCooperativeKernel(k, blocks, threads, all, bytes, static_cast<cudaStream_t>(stream)),
-              "kernel launch");
+        return cudaLaunchCooperativeKernel(k, blocks, threads, all, bytes, static_cast<cudaStream_t>(stream));
       },
       values);
+  if (launched != cudaErrorCooperativeLaunchTooLarge) return check(launched, "kernel launch"), true;
+  cudaGetLastError();  // it is not to surface later
+  return false;
 }
 
 /// A launch that may begin when all blocks of the launch before have called let_next_start(), where the device has

@@ -80,23 +80,26 @@ index_t lu_panel_width(index_t rows, bool alone) {
 }
 
 template <class T>
-void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info, void* messages) {
+bool launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info, void* messages) {
+  bool launched = true;
   with_panel_shape<T>(A.rows, messages != nullptr, [&](auto shape) {
     using S = decltype(shape);
     const unsigned blocks = unsigned(ceil_div(A.rows, S::block_rows));
     if constexpr (S::is_grid) {
       static_assert(sizeof(GridMemory<T, S>) <= lu_messages_size);
-      launch_together(stream, lu_grid_panel_kernel<T, S>, blocks, S::all_threads, sizeof(PanelMemory<T, S>), A.item(0),
-                      int(left), pivots.data, int(pivots.first), info, static_cast<GridMemory<T, S>*>(messages));
+      launched = launch_together(stream, lu_grid_panel_kernel<T, S>, blocks, S::all_threads, sizeof(PanelMemory<T, S>),
+                                 A.item(0), int(left), pivots.data, int(pivots.first), info,
+                                 static_cast<GridMemory<T, S>*>(messages));
     } else {
       launch_early(stream, lu_panel_kernel<T, S>, unsigned(A.count) * blocks, S::all_threads, sizeof(PanelMemory<T, S>),
                    blocks, A, int(left), int(blocks), pivots, info);
     }
   });
+  return launched;
 }
 
 }  // namespace trifactor::cuda
 
 #define TRIFACTOR_INSTANTIATE_KERNELS(T)                                                    \
   template trifactor::index_t trifactor::cuda::lu_panel_width<T>(trifactor::index_t, bool); \
-  template void trifactor::cuda::launch_lu_panel<T>(void*, Items<T>, trifactor::index_t, Pivots<int>, int*, void*);
+  template bool trifactor::cuda::launch_lu_panel<T>(void*, Items<T>, trifactor::index_t, Pivots<int>, int*, void*);

@@ -57,12 +57,13 @@ inline constexpr index_t inverse_block_size = inverse_edge<T>*(inverse_edge<T> +
 // single/lu_team.cuh: narrow panels, by a cluster of blocks for each, or, of one strided matrix that has the device
 // alone, by all multiprocessors. lu_panel_width is the most columns that one with so many rows may have; 0: it is too tall, or
 // the device has no clusters. The interchanges are made in `left` columns to the left of A too. `messages`: null where the
-// device is shared, or so many bytes, which must be zero and are so again afterwards.
+// device is shared, or so many bytes, which must be zero and are so again afterwards. False, and nothing is enqueued, where
+// the stream has too small a part of the device for that.
 template <class T>
 index_t lu_panel_width(index_t rows, bool alone);
 inline constexpr index_t lu_messages_size = 1 << 17;
 template <class T>
-void launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info, void* messages);
+bool launch_lu_panel(void* stream, Items<T> A, index_t left, Pivots<int> pivots, int* info, void* messages);
 
 // single/lu_tall.cuh: the same for one strided matrix of any height, best with so many columns, by up to so many blocks,
 // four for each multiprocessor of an H200. Wants 4 + 4 lu_tall_blocks flags, which must be zero and are so again afterwards.

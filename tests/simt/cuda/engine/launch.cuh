@@ -33,8 +33,9 @@ void launch_early(void*, void (*kernel)(P...), dim3 grid, unsigned threads, std:
   simt::run({{grid.x, grid.y, grid.z}, threads, cluster > 0 ? cluster : 1}, [&] { kernel(arguments...); });
 }
 template <class... P, class... A>
-void launch_together(void*, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t, A... arguments) {
+bool launch_together(void*, void (*kernel)(P...), unsigned blocks, unsigned threads, std::size_t, A... arguments) {
   simt::run({{blocks}, threads, blocks}, [&] { kernel(arguments...); });
+  return true;
 }
 struct GrantedKernel {
   bool overlaps;
