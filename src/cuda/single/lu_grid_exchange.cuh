@@ -20,7 +20,7 @@ class GridExchange : public PivotExchange<T, S> {
   using Words = typename Base::Words;
   using Base::block, Base::blocks, Base::lane, Base::turn, Base::memory, Base::two_words;
 
-  __device__ GridExchange(int blocks_, GridMemory<T, S>* all_) : Base(blocks_), all(*all_) {}
+  __device__ GridExchange(int blocks_, GridMemory<T, S>* messages) : Base(blocks_), global(*messages) {}
 
   /// In the beginning a block waits for itself alone: messages are read when they are there.
   __device__ static void arrive() {}
@@ -31,7 +31,7 @@ class GridExchange : public PivotExchange<T, S> {
     publish();
     const Word* const best = best_of_all();
     auto* const to = reinterpret_cast<unsigned*>(memory().candidates[turn % 2]);
-    unsigned x[parts];
+    unsigned x[words_of_lane];
     for_words([&](int i, int w) TF_INLINE_LAMBDA { x[i] = word(best + w); });
     for_words([&](int i, int w) TF_INLINE_LAMBDA { to[w] = x[i]; });
     __syncwarp();  // the message is there
@@ -47,51 +47,52 @@ class GridExchange : public PivotExchange<T, S> {
     return false;
   }
   __device__ void send_row(const T* row, int half, int s) const {
-    auto* const to = reinterpret_cast<ulonglong2*>(all.raw[half][s]);
+    auto* const to = reinterpret_cast<ulonglong2*>(global.raw[half][s]);
     for (int part = lane; part < row_parts; part += 32) to[part] = reinterpret_cast<const ulonglong2*>(row)[part];
-    __syncwarp();                                                        // the row is there
-    if (lane == 0) store_release(&all.raw_columns[half][s], int(turn));  // one more than its column
+    __syncwarp();                                                           // the row is there
+    if (lane == 0) store_release(&global.raw_columns[half][s], int(turn));  // one more than its column
   }
   __device__ void receive_rows(int k0, int steps, int half, int) const {
-    const int* const column = &all.raw_columns[half][min(lane, S::step - 1)];
+    const int* const column = &global.raw_columns[half][min(lane, S::step - 1)];
     while (!__all_sync(~0u, lane >= steps || load_acquire(column) == k0 + lane + 1)) continue;
     __syncwarp();  // what one lane has seen all may read
-    const auto* const from = reinterpret_cast<const ulonglong2*>(all.raw[half]);
+    const auto* const from = reinterpret_cast<const ulonglong2*>(global.raw[half]);
     auto* const to = reinterpret_cast<ulonglong2*>(memory().raw[half]);
     for (int part = lane; part < steps * row_parts; part += 32) to[part] = load_l2(from + part);
     __syncwarp();  // the rows are here
   }
+  /// As in a cluster; and leaves zeros in global memory.
   __device__ void receive_list(int steps) const {
     const int rank = int(threadIdx.x);
     int* const to = memory().moves.to + rank;
     __syncthreads();  // the first block has its list
-    if (block == 0 && rank < steps) all.rows_to[rank] = *to;
+    if (block == 0 && rank < steps) global.rows_to[rank] = *to;
     __syncthreads();  // the block is done with all columns
-    if (rank == 0) add_release(&all.arrived, 1), wait_for(&all.arrived, blocks);
+    if (rank == 0) add_release(&global.arrived, 1), wait_for(&global.arrived, blocks);
     __syncthreads();  // all blocks are
-    if (block != 0 && rank < steps) *to = load_l2(all.rows_to + rank);
+    if (block != 0 && rank < steps) *to = load_l2(global.rows_to + rank);
     clear_messages();
     __syncthreads();  // the list is here
-    if (rank == 0 && add_both(&all.left, 1) == blocks - 1) {
-      for (int& row : all.rows_to) row = 0;
-      all.arrived = all.left = 0;
+    if (rank == 0 && add_both(&global.left, 1) == blocks - 1) {
+      for (int& row : global.rows_to) row = 0;
+      global.arrived = global.left = 0;
     }
   }
 
  private:
   using Base::base;
-  using Room = GridMemory<T, S>;
-  using Word = typename Room::Word;
-  static constexpr int parts = (Room::words + 31) / 32;  // words of a message that a lane has
+  using Global = GridMemory<T, S>;
+  using Word = typename Global::Word;
+  static constexpr int words_of_lane = (Global::words + 31) / 32;  // of a message
   static constexpr int row_parts = int(sizeof(T)) * (S::step + S::rest) / 16;
-  static constexpr int each = max_grid_blocks / 32;  // blocks whose candidates a lane reads
+  static constexpr int tags_of_lane = max_grid_blocks / 32;  // that a lane reads
 
   /// f(i, word) for the words of a message that a lane has a part in.
   template <class F>
   __device__ void for_words(F f) const {
 #pragma unroll
-    for (int i = 0; i < parts; ++i)
-      if (lane + 32 * i < Room::words) f(i, lane + 32 * i);
+    for (int i = 0; i < words_of_lane; ++i)
+      if (lane + 32 * i < Global::words) f(i, lane + 32 * i);
   }
   /// Four bytes of a message for this column, once they are there.
   __device__ unsigned word(const Word* p) const {
@@ -103,10 +104,10 @@ class GridExchange : public PivotExchange<T, S> {
   }
   __device__ void store_word(Word* p, unsigned x) const { store_relaxed(p, Word(turn + 1) << 32 | x); }
 
-  /// The best candidate of this block, to all.
+  /// The best candidate of this block, to global.
   __device__ void publish() const {
     const unsigned own = base + unsigned(offsetof(typename Base::Memory, own));
-    unsigned x[parts];
+    unsigned x[words_of_lane];
     const auto read = [&](unsigned from) TF_INLINE_LAMBDA {
       for_words([&](int i, int w) TF_INLINE_LAMBDA { load_shared(x[i], from + 4u * unsigned(w)); });
     };
@@ -115,26 +116,26 @@ class GridExchange : public PivotExchange<T, S> {
     if (Base::choose(own, S::row_warps, top, read))
       read(own + this->exact_best(memory().own, S::row_warps) * Base::message_bytes);
     order_after_vote();  // once the word is there, candidates of this block are written again
-    if (lane == 0) store_word(&all.tags[turn % 2][block], top & ~0u << lane_bits);
-    for_words([&](int i, int w) TF_INLINE_LAMBDA { store_word(&all.candidates[turn % 2][block][w], x[i]); });
+    if (lane == 0) store_word(&global.tags[turn % 2][block], top & ~0u << lane_bits);
+    for_words([&](int i, int w) TF_INLINE_LAMBDA { store_word(&global.candidates[turn % 2][block][w], x[i]); });
     __syncwarp();  // all lanes have read
   }
   /// Waits for the tags of all blocks.
   __device__ const Word* best_of_all() const {
-    const Word* const tags = all.tags[turn % 2];
-    Word seen[each];
+    const Word* const tags = global.tags[turn % 2];
+    Word seen[tags_of_lane];
     bool complete;
     do {
       complete = true;
 #pragma unroll
-      for (int i = 0; i < each; ++i) seen[i] = load_relaxed(tags + min(lane + 32 * i, blocks - 1));
+      for (int i = 0; i < tags_of_lane; ++i) seen[i] = load_relaxed(tags + min(lane + 32 * i, blocks - 1));
 #pragma unroll
-      for (int i = 0; i < each; ++i) complete = complete & (unsigned(seen[i] >> 32) == turn + 1);
+      for (int i = 0; i < tags_of_lane; ++i) complete = complete & (unsigned(seen[i] >> 32) == turn + 1);
     } while (!__all_sync(~0u, complete));
     unsigned tag = 0, second = 0;  // the two largest of this lane
     int from = lane;
 #pragma unroll
-    for (int i = 0; i < each; ++i) {
+    for (int i = 0; i < tags_of_lane; ++i) {
       const unsigned other = lane + 32 * i < blocks ? unsigned(seen[i]) : 0;
       if (other > tag) from = lane + 32 * i;
       second = max(second, min(tag, other)), tag = max(tag, other);
@@ -144,7 +145,7 @@ class GridExchange : public PivotExchange<T, S> {
     const bool several = (tied & (tied - 1)) != 0 || top >> lane_bits == 0;
     int winner = int(top % 32);
     if (several | __any_sync(~0u, same_upper_bits<lane_bits>(second, top))) winner = exact_winner(from);
-    return all.candidates[turn % 2][__shfl_sync(~0u, from, winner)];
+    return global.candidates[turn % 2][__shfl_sync(~0u, from, winner)];
   }
   /// The lane that has the best candidate of all; `from` becomes the block that it is from.
   __device__ int exact_winner(int& from) const {
@@ -152,7 +153,7 @@ class GridExchange : public PivotExchange<T, S> {
     from = 0;
 #pragma unroll 1
     for (int b = lane; b < blocks; b += 32) {
-      const Word* const candidate = all.candidates[turn % 2][b];
+      const Word* const candidate = global.candidates[turn % 2][b];
       const int place = int(word(candidate + offsetof(Message, place) / 4));
       unsigned x[sizeof(T) / 4];
 #pragma unroll
@@ -171,14 +172,14 @@ class GridExchange : public PivotExchange<T, S> {
       for (std::size_t i = threadIdx.x; i < bytes / 4; i += S::all_threads) static_cast<int*>(p)[i] = 0;
     };
     for (int set : {0, 1}) {
-      clear(all.candidates[set][block], sizeof all.candidates[set][block]);
-      clear(&all.tags[set][block], sizeof(Word));
+      clear(global.candidates[set][block], sizeof global.candidates[set][block]);
+      clear(&global.tags[set][block], sizeof(Word));
     }
-    if (block == 0) clear(all.raw, sizeof all.raw), clear(all.raw_columns, sizeof all.raw_columns);
+    if (block == 0) clear(global.raw, sizeof global.raw), clear(global.raw_columns, sizeof global.raw_columns);
   }
 
   static constexpr int lane_bits = 5;
-  GridMemory<T, S>& all;
+  Global& global;
 };
 
 template <class T, class S>
