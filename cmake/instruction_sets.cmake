@@ -5,7 +5,8 @@ set(per_instruction_set src/host/interleaved.cpp src/host/interleaved_lu.cpp src
 set(INSTRUCTION_SETS baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND NOT TRIFACTOR_SANITIZE)   # which see the same lines in each
   list(APPEND INSTRUCTION_SETS avx2 avx512)
-  if(TRIFACTOR_QUICK_KERNELS AND EXISTS /proc/cpuinfo)   # for tests on this machine: what it never takes is left out, or not optimized
+  # For tests on this machine: what it never takes is left out, or hardly optimized.
+  if(TRIFACTOR_QUICK_KERNELS AND EXISTS /proc/cpuinfo)
     file(STRINGS /proc/cpuinfo flags REGEX "^flags.* avx512f " LIMIT_COUNT 1)
     if(flags MATCHES " avx512dq( |$)" AND flags MATCHES " avx512vl( |$)")
       list(REMOVE_ITEM INSTRUCTION_SETS avx2)

@@ -17,7 +17,7 @@ struct TriangleSolve {
 /// Calls solve(shape, A, X, info) for `count` items, of which item 1 is to be left alone. Compared with B = A X, or
 /// A A^H X, from a known X.
 template <class T, class Solve>
-void check_solve(const TriangleSolve& s, std::mt19937_64& random, const Solve& solve) {
+void check_triangle_solve(const TriangleSolve& s, std::mt19937_64& random, const Solve& solve) {
   using R = Real<T>;
   SCOPED_TRACE(testing::Message() << "order " << s.n << ", " << s.columns << " right-hand sides, " << s.count
                                   << " items" << (s.flipped ? ", flipped" : "") << (s.conj_A ? ", conjugate" : "")

@@ -17,10 +17,11 @@ TYPED_TEST(TrsmStrips, Solve) {
     if (in_short && n != 70 && n != 64) continue;
     for (bool flipped : {false, true})
       for (bool conj_A : {false, true})
-        check_solve<T>({.n = n, .columns = columns, .count = 3, .flipped = flipped, .conj_A = conj_A, .unit = n == 64},
-                       random, [](Shape shape, const Operand<T>& A, const Items<T>& X, const int* info) {
-                         cuda::launch_trsm_strips<T>(nullptr, shape, A, X, info);
-                       });
+        check_triangle_solve<T>(
+            {.n = n, .columns = columns, .count = 3, .flipped = flipped, .conj_A = conj_A, .unit = n == 64}, random,
+            [](Shape shape, const Operand<T>& A, const Items<T>& X, const int* info) {
+              cuda::launch_trsm_strips<T>(nullptr, shape, A, X, info);
+            });
   }
 }
 

@@ -12,7 +12,7 @@ class TrsmSweep : public testing::Test {
   std::mt19937_64 random{20261123};
 
   void check(const TriangleSolve& problem) {
-    check_solve<T>(problem, random, [&](Shape shape, const Operand<T>& A, const Items<T>& X, const int* info) {
+    check_triangle_solve<T>(problem, random, [&](Shape shape, const Operand<T>& A, const Items<T>& X, const int* info) {
       cuda::CudaEngine engine(6);
       EXPECT_TRUE(engine.trsm_whole<T>(shape, A, X, problem.twice, info, {}));
     });
