@@ -97,9 +97,17 @@ class LuKernels : public testing::Test {
 TYPED_TEST_SUITE(LuKernels, Scalars, ScalarNames);
 
 TYPED_TEST(LuKernels, GroupsOfLanes) {
-  this->template check_group<4, 4>();
+  this->template check_group<8, 8>();
   this->template check_group<12, 12>();
   this->template check_group<32, 8>();
+}
+TYPED_TEST(LuKernels, LanesWithAColumnEach) {
+  using T = TypeParam;
+  const auto launch = [&](const Items<T>& A, const Pivots<int>& pivots, int* info) {
+    cuda::launch(nullptr, cuda::lu_lanes_kernel<T, 4>, 2, cuda::lu_lanes_threads, 0, A, pivots, info, true);
+  };
+  for (bool ragged : {false, true})
+    for (int n = 1; n <= 4; ++n) this->check_batch(4, n, 40, ragged, launch), this->check_batch(n, 4, 9, ragged, launch);
 }
 TYPED_TEST(LuKernels, BlockWithARowToAThread) {
   using T = TypeParam;

@@ -13,6 +13,9 @@ using namespace core;
 /// |a| as two words that compare as the moduli do, the high one first; a NaN beats every number.
 struct PivotKey {
   unsigned high, low;
+  __device__ bool is_above(const PivotKey& k) const {
+    return (std::uint64_t(high) << 32 | low) > (std::uint64_t(k.high) << 32 | k.low);
+  }
 };
 __device__ inline PivotKey pivot_key(float a) { return {__float_as_uint(a) & 0x7fffffffu, 0}; }
 __device__ inline PivotKey pivot_key(double a) {

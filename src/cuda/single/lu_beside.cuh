@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda/device/fragments.cuh>
+#include <cuda/device/pipeline.cuh>
 #include <cuda/device/product.cuh>
 #include <cuda/device/signals.cuh>
 #include <cuda/engine/launch.cuh>
@@ -127,8 +128,9 @@ void launch_lu_rows_of_one(void* stream, Items<const T> L, Pivots<const int> piv
 }
 
 /// The same, and A's other rows -= those of L, below the triangle, times its first rows. A block has strips of 64 rows
-/// of up to 32 columns, and solves for itself. Rows that move are left to the last block that has read them: `arrived`
-/// counts the blocks of a group of columns, is zero, and so again afterwards. Offsets within 32 columns are ints.
+/// of up to 32 columns, and solves for itself. The rows that move are updated by every block, but stored by the last one
+/// that has read them: `arrived` counts the blocks of a group of columns, is zero, and so again afterwards. Offsets
+/// within 32 columns are ints.
 template <class T>
 class UpdateBeside {
  public:
@@ -138,6 +140,7 @@ class UpdateBeside {
   struct Memory {
     Beside beside;
     __align__(16) T L[width][pitch];
+    __align__(16) T L_moving[width][Beside::pitch];
     bool last;
   };
 
@@ -155,36 +158,33 @@ class UpdateBeside {
 
   __device__ void run(const int* pivots, int first, int* arrived) {
     int row0 = steps + int(blockIdx.x) * strip;
-    bool solved = false, moving = false;
-    T L_entries[entries];
+    load_strip(row0);
+    read(above, moving_row(), steps - 1, moving_column());
+    s.beside.load(L, ldl, steps, pivots, first);
+    solve();
+    copy_wait_all();
+    __syncthreads();  // this block has read what moves, and L and U are there
+    if (threadIdx.x == threads - 1) s.last = add_both(arrived, 1) == int(gridDim.x) - 1;
+    above.template subtract<width, false>(&s.L_moving[0][moving_row()], Beside::pitch,
+                                          &s.beside.rows[0][moving_column()], Beside::pitch);
 #pragma unroll 1
     while (true) {
-      load_strip(row0, moving, L_entries);
-      if (!solved) {
-        s.beside.load(L, ldl, steps, pivots, first);
-        T x[8];
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          const int k = Beside::row(i);
-          x[i] = load_l2(a + s.beside.moves.from[min(k, steps - 1)] + min(Beside::column(), columns - 1) * ld);
-          if (k >= steps) x[i] = T(0);
-        }
-        s.beside.solve(x);
-        __syncthreads();  // this block has read what moves, and U is there
-        if (threadIdx.x == threads - 1) s.last = add_both(arrived, 1) == int(gridDim.x) - 1;
-        solved = true;
-      }
-#pragma unroll
-      for (int i = 0; i < entries; ++i) s.L[k0() + threads / strip * i][strip_row()] = L_entries[i];
-      __syncthreads();  // L is there, and old rows are read before U is written
+      const int base = row0 + 16 * warp, to = lane < steps ? s.beside.moves.to[lane] - base : -1;
+      const unsigned moved = __reduce_or_sync(~0u, to >= 0 && to < 16 ? 1u << to : 0u);
       c.template subtract<width, false>(&s.L[0][16 * warp], pitch, &s.beside.rows[0][0], Beside::pitch);
-      store_strip(row0, moving);
-      if (moving) break;
+      write(c, 0, [&](int r) { return base + r < m && !(moved >> r & 1) ? base + r : -1; });
       row0 += int(gridDim.x) * strip;
       __syncthreads();  // L was used; and it is known who comes last
-      moving = row0 >= m;
-      if (moving && !s.last) return;
+      if (row0 >= m) break;
+      load_strip(row0);
+      copy_wait_all();
+      __syncthreads();  // L is there
     }
+    if (!s.last) return;
+    write(above, moving_column(), [&](int r) {
+      const int to = moving_row() + r < steps ? s.beside.moves.to[moving_row() + r] : -1;
+      return to >= steps ? to : -1;  // less: it is another one of the first rows
+    });
 #pragma unroll
     for (int j = warp; j < Beside::columns; j += Beside::warps)
       if (lane < steps && j < columns) a[lane + j * ld] = conj(s.beside.rows[lane][j]);
@@ -192,46 +192,60 @@ class UpdateBeside {
   }
 
  private:
-  using Part = Fragment<T, Beside::columns / 8>;
-  static constexpr int entries = width * strip / threads;  // of L in a strip, for each thread
-  __device__ static int strip_row() { return int(threadIdx.x) % strip; }
-  __device__ static int k0() { return int(threadIdx.x) / strip; }
+  /// Of the first rows, which may move, a warp has 16 in 16 columns, from here on.
+  __device__ int moving_row() const { return 16 * (warp % 2); }
+  __device__ int moving_column() const { return 16 * (warp / 2); }
 
-  /// Where row r of a strip goes: -1 if this strip does not have it. The strip of rows that move has the first rows of
-  /// A, which go to others below.
-  __device__ int target(int row0, bool moving, int r) const {
-    if (!moving) return row0 + r < m ? row0 + r : -1;
-    const int to = r < steps ? s.beside.moves.to[r] : -1;
-    return to >= steps ? to : -1;
+  /// L of a strip to shared memory, and A to registers. Rows beyond the last are read elsewhere, and not used.
+  __device__ void load_strip(int row0) {
+    constexpr int together = threads / strip;  // columns
+    const int r = int(threadIdx.x) % strip, k0 = int(threadIdx.x) / strip;
+    const T* from = L + min(row0 + r, m - 1) + k0 * ldl;
+#pragma unroll
+    for (int k = k0; k < width; k += together, from += together * ldl) copy_L(&s.L[k][r], from, k);
+    read(c, row0 + 16 * warp, m - 1, 0);
   }
-  /// L and A to registers: of A 16 rows to a warp. What the strip does not have is read elsewhere, and not used.
-  __device__ void load_strip(int row0, bool moving, T (&L_entries)[entries]) {
-    const T* from = L + max(target(row0, moving, strip_row()), 0) + k0() * ldl;
-#pragma unroll
-    for (int i = 0; i < entries; ++i, from += threads / strip * ldl)
-      L_entries[i] = k0() + threads / strip * i < steps ? *from : T(0);
-    const int row = (moving ? 0 : row0) + 16 * warp + Part::lane_row(), last = moving ? steps - 1 : m - 1;
-#pragma unroll
-    for (int n = 0; n < Beside::columns / 8; ++n)
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        c.set(n, e,
-              load_l2(a + min(row + Part::down(e), last) +
-                      min(Part::lane_col() + Part::right(e) + 8 * n, columns - 1) * ld));
+  __device__ void copy_L(T* to, const T* from, int k) const {
+    if (k < steps)
+      copy_async<int(sizeof(T))>(shared_address(to), from);
+    else
+      *to = T(0);
   }
-  __device__ void store_strip(int row0, bool moving) const {
-    const int base = row0 + 16 * warp, to = lane < steps ? s.beside.moves.to[lane] - base : -1;
-    const unsigned leave = moving ? 0u : __reduce_or_sync(~0u, to >= 0 && to < 16 ? 1u << to : 0u);  // to that strip
-    for_constants<2>([&](auto part) TF_INLINE_LAMBDA {                                               // rows of a lane
-      constexpr int e0 = 2 * part.value;
-      const int r = Part::lane_row() + Part::down(e0), row = target(row0, moving, 16 * warp + r);
-      if (row < 0 || leave >> r & 1) return;
-      T* const at = a + row + Part::lane_col() * ld;
+  /// U; and meanwhile L of the rows where the first ones go.
+  __device__ void solve() const {
+    T x[8];
 #pragma unroll
-      for (int n = 0; n < Beside::columns / 8; ++n)
+    for (int i = 0; i < 8; ++i) {
+      const int k = Beside::row(i);
+      x[i] = load_l2(a + s.beside.moves.from[min(k, steps - 1)] + min(Beside::column(), columns - 1) * ld);
+      if (k >= steps) x[i] = T(0);
+    }
+    const T* from = L + (lane < steps ? max(s.beside.moves.to[lane], 0) : 0) + warp * ldl;
 #pragma unroll
-        for (int e = e0; e < e0 + 2; ++e)
-          if (Part::lane_col() + Part::right(e) + 8 * n < columns) at[(Part::right(e) + 8 * n) * ld] = c.get(n, e);
+    for (int k = warp; k < width; k += Beside::warps, from += Beside::warps * ldl)
+      copy_L(&s.L_moving[k][lane], from, k);
+    s.beside.solve(x);
+  }
+
+  /// 16 rows and some columns of A.
+  template <int parts>
+  __device__ void read(Fragment<T, parts>& x, int row, int last_row, int column) const {
+    x.fill([&](int i, int j) { return load_l2(a + min(row + i, last_row) + min(column + j, columns - 1) * ld); });
+  }
+  /// To the rows target(0) .. target(15), where these are not negative.
+  template <int parts, class Target>
+  __device__ void write(const Fragment<T, parts>& x, int column, const Target& target) const {
+    using Part = Fragment<T, parts>;
+    const int own = column + Part::lane_col();
+    for_constants<2>([&](auto half) TF_INLINE_LAMBDA {
+      const int row = target(Part::lane_row() + Part::down(2 * half.value));
+      if (row < 0) return;
+      T* const at = a + row + own * ld;
+#pragma unroll
+      for (int n = 0; n < parts; ++n)
+#pragma unroll
+        for (int e = 2 * half.value; e < 2 * half.value + 2; ++e)
+          if (own + Part::right(e) + 8 * n < columns) at[(Part::right(e) + 8 * n) * ld] = x.get(n, e);
     });
   }
 
@@ -240,7 +254,8 @@ class UpdateBeside {
   const int ldl;
   T* const a;
   const int ld, m, steps, columns, lane, warp;
-  Part c;
+  Fragment<T, Beside::columns / 8> c;       // of a strip
+  Fragment<T, Beside::columns / 16> above;  // of the first rows
 };
 
 template <class T>
