@@ -142,7 +142,7 @@ class GridExchange : public PivotExchange<T, S> {
     }
     const unsigned top = __reduce_max_sync(~0u, tag | unsigned(lane));
     const unsigned tied = __ballot_sync(~0u, same_upper_bits<lane_bits>(tag, top));
-    const bool several = (tied & (tied - 1)) != 0 || top >> lane_bits == 0;
+    const bool several = (tied & (tied - 1)) != 0;
     int winner = int(top % 32);
     if (several | __any_sync(~0u, same_upper_bits<lane_bits>(second, top))) winner = exact_winner(from);
     return global.candidates[turn % 2][__shfl_sync(~0u, from, winner)];
