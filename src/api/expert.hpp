@@ -9,10 +9,11 @@
 
 namespace trifactor::api {
 
-/// The order that stands for A in tuning rows. One matrix is like a square one with as many entries: updates take as long.
+/// The order that stands for A in tuning rows: min(m, n). One matrix with more rows than columns is like a square one with as many
+/// entries: updates take as long.
 template <class T>
 index_t tuning_order(const Items<T>& A) {
-  if (A.count != 1) return core::min(A.rows, A.cols);
+  if (A.count != 1 || A.rows <= A.cols) return core::min(A.rows, A.cols);
   return index_t(std::sqrt(double(A.rows) * double(A.cols)));
 }
 template <class Tuning, class T>

@@ -1,4 +1,5 @@
 // Tuning rows: their syntax, which one is in force, and what a wrong one says.
+#include <api/expert.hpp>
 #include <trifactor/error.hpp>
 #include <tuning/embedded.hpp>
 #include <tuning/rows.hpp>
@@ -269,6 +270,20 @@ TEST(TuningOverrides, EveryFieldTakesItsRangeAndNothingElse) {
         expect_parts(message_of([&] { table_of(row); }), {"rows.txt:1: ", range + wrong + '"'});
       }
     }
+}
+
+TEST(TuningRows, AMatrixWithMoreRowsThanColumnsCountsAsASquareOneWithAsManyEntries) {
+  const auto order = [](index_t rows, index_t cols, index_t count = 1) {
+    core::Items<double> A = core::one_matrix<double>(nullptr, rows, cols, rows);
+    A.count = count;
+    return api::tuning_order(A);
+  };
+  EXPECT_EQ(order(2000, 2000), 2000);
+  EXPECT_EQ(order(8192, 2048), 4096);
+  EXPECT_EQ(order(2048, 8192), 2048) << "a matrix with more columns than rows goes by its rows";
+  EXPECT_EQ(order(8192, 2048, 2), 2048) << "a batch goes by the smaller of both";
+  EXPECT_EQ(order(8192, 0), 0);
+  EXPECT_EQ(order(index_t(1) << 40, 1), index_t(1) << 20);
 }
 
 TEST(TuningRows, MessagesShowHostileBytesEscapedAndCut) {

@@ -131,7 +131,7 @@ bool CudaEngine::lu_trailing_update(Items<const T> L, Pivots<const int> pivots, 
 template <class T>
 bool CudaEngine::lu_swaps_late(const Items<T>& A) const {
   const index_t edge = max(A.stored_rows, A.stored_cols);
-  if (A.count == 1) return edge > 2048 && min(A.stored_rows, A.stored_cols) > 512;
+  if (A.count == 1) return edge > 2048 && A.stored_cols > 512;
   return edge > 128 && edge <= StagedArguments::strided_limit;
 }
 
