@@ -5,21 +5,12 @@
 #include <api/queue_state.hpp>
 #include <tuning/rows.hpp>
 
-#include <cmath>
-
 namespace trifactor::api {
 
-/// The order that stands for A in tuning rows: min(m, n). One matrix with more rows than columns is like a square one with as many
-/// entries: updates take as long.
-template <class T>
-index_t tuning_order(const Items<T>& A) {
-  if (A.count != 1 || A.rows <= A.cols) return core::min(A.rows, A.cols);
-  return index_t(std::sqrt(double(A.rows) * double(A.cols)));
-}
 template <class Tuning, class T>
 Tuning tuning_for(const Queue& q, const Items<T>& A, std::string_view overrides) {
-  return tuning::find<Tuning>(q.state()->machine(), core::scalar_name(std::remove_const_t<T>{}), tuning_order(A), A.count,
-                              overrides);
+  return tuning::find<Tuning>(q.state()->machine(), core::scalar_name(std::remove_const_t<T>{}),
+                              core::tuning_order(A), A.count, overrides);
 }
 
 /// An entry for each item of A.

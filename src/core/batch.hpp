@@ -3,6 +3,7 @@
 
 #include <core/scalar.hpp>
 
+#include <cmath>
 #include <cstdint>
 
 namespace trifactor::core {
@@ -142,6 +143,14 @@ Items<T> one_matrix(T* data, index_t rows, index_t cols, index_t ld) {
   A.base = data, A.ld = ld, A.count = 1;
   A.stored_rows = A.rows = rows, A.stored_cols = A.cols = cols;
   return A;
+}
+
+/// The order that stands for A in tuning rows: min(m, n). One matrix with more rows than columns is like a square
+/// one with as many entries: updates take as long.
+template <class T>
+index_t tuning_order(const Items<T>& A) {
+  if (A.count != 1 || A.rows <= A.cols) return min(A.rows, A.cols);
+  return index_t(std::sqrt(double(A.rows) * double(A.cols)));
 }
 
 }  // namespace trifactor::core

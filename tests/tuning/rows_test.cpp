@@ -1,5 +1,5 @@
 // Tuning rows: their syntax, which one is in force, and what a wrong one says.
-#include <api/expert.hpp>
+#include <core/batch.hpp>
 #include <trifactor/error.hpp>
 #include <tuning/embedded.hpp>
 #include <tuning/rows.hpp>
@@ -276,7 +276,7 @@ TEST(TuningRows, AMatrixWithMoreRowsThanColumnsCountsAsASquareOneWithAsManyEntri
   const auto order = [](index_t rows, index_t cols, index_t count = 1) {
     core::Items<double> A = core::one_matrix<double>(nullptr, rows, cols, rows);
     A.count = count;
-    return api::tuning_order(A);
+    return core::tuning_order(A);
   };
   EXPECT_EQ(order(2000, 2000), 2000);
   EXPECT_EQ(order(8192, 2048), 4096);
