@@ -127,7 +127,7 @@ struct RowOrderLu : Lanes<T> {
   /// Chooses the pivot of column k, that is column q of C: the uppermost of the largest.
   INLINE void choose(index_t k, int q, const Entry* C, V best) {
     V first = V{} + done;
-    for (index_t i = 0; i < n; ++i) first = (abs1(C[i * B + q]) == best) & (place[i] < first) ? place[i] : first;
+    for (index_t i = 0; i < n; ++i) first = ((abs1(C[i * B + q]) == best) & (place[i] < first)) ? place[i] : first;
     R* const places = reinterpret_cast<R*>(place);
     for (int l = 0; l < W; ++l) {
       int* const rows = row_at + l * padded;
@@ -144,7 +144,7 @@ struct RowOrderLu : Lanes<T> {
     Entry u[B];   // the pivot row
     UNROLL for (int r = Q; r < B; ++r) u[r] = gather(C, r, pivot_offset + k * W);
     const Bits zero = best == 0;
-    zero_at = zero & (zero_at == 0) ? V{} + R(k + 1) : zero_at;
+    zero_at = (zero & (zero_at == 0)) ? V{} + R(k + 1) : zero_at;
     V extreme{};
     const Entry pivot = chosen(zero, Entry{V{} + 1}, u[Q]);   // a column of zeros stays as it is
     const Entry inverse = Solver<T>::template reciprocal<Diagonal::General>(pivot, extreme);

@@ -147,7 +147,7 @@ struct Solver : Lanes<T> {
     } else {
       r.part[0] = 1 / re;
     }
-    extreme = (modulus < smallest) | (modulus > largest) ? V{} + 1 : extreme;
+    extreme = ((modulus < smallest) | (modulus > largest)) ? V{} + 1 : extreme;
     return r;
   }
   INLINE static Entry reciprocal(const Entry& d, Diagonal kind, V& extreme) {

@@ -132,6 +132,9 @@ class GridExchange : public PivotExchange<T, S> {
 #pragma unroll
       for (int i = 0; i < tags_of_lane; ++i) complete = complete & (unsigned(seen[i] >> 32) == turn + 1);
     } while (!__all_sync(~0u, complete));
+    // A block that has published its tag has read the pivot rows of earlier steps, so these may be overwritten.
+#pragma unroll
+    for (int i = 0; i < tags_of_lane; ++i) order_after_value(tags + min(lane + 32 * i, blocks - 1));
     unsigned tag = 0, second = 0;  // the two largest of this lane
     int from = lane;
 #pragma unroll
