@@ -24,6 +24,7 @@ ALLOWED = {
     "src/lapack": ["include"],     # so is the LAPACK drop-in, by the C interface alone
     "tests": ["include"],
     "tests/tile": ["include", "tests", "src/core", "src/tile"],
+    "tests/engine": ["include", "src/core", "src/dense", "src/cuda"],   # how drivers and engines work together
     "tests/simt": ["include", "src/core", "src/tile", "src/cuda", "src/cuda/device"],
     "tests/sparse": ["include", "tests", "src/core", "src/sparse"],
     "tests/tuning": ["include", "tests", "src/core", "src/tuning"],

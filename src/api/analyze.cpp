@@ -96,9 +96,7 @@ std::string SparsePlan::text() const try {
 
 template <SparseIndex I>
 std::shared_ptr<const SparsePlan> analyze(const Pattern<I>& pattern, const AnalyzeOptions& options) try {
-  const std::string_view chain[] = {api::host_architecture(), "host", "any"};
-  const tuning::Machine host{chain, api::host_name()};
-  const auto tuning = tuning::find<core::SparseTuning>(host, "any", pattern.rows, 1, options.tuning);
+  const auto tuning = tuning::find<core::SparseTuning>(api::host_machine(), "any", pattern.rows, 1, options.tuning);
   auto state = std::make_unique<SparsePlan::State>();
   const int threads = host::HostEngine(0).threads();
   static_cast<sparse::Analysis&>(*state) = sparse::analyze(pattern, options, tuning, threads);

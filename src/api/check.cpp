@@ -35,6 +35,11 @@ void check_pointer(const char* call, const std::string& what, const void* p, std
                    ", the size of an element");
 }
 
+void check_values(const char* call, std::size_t values, std::size_t entries) {
+  if (values != entries)
+    fail(call, "values.size()", index_t(values), "equal the entries of the pattern, " + std::to_string(entries));
+}
+
 void check_hybrid(const char* call, const Queue& q, index_t count) {
   if (!q.is_cuda()) fail_hybrid_on_host(call);
   if (count != 1) fail(call, "A.count", count, "be 1 for mode = Hybrid");

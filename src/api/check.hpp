@@ -28,6 +28,9 @@ void check_array(const char* call, const std::string& what, ArrayView<T> array, 
     fail(call, what + ".size", array.size, "be at least " + rule + " = " + std::to_string(needed));
 }
 
+/// Of a sparse matrix: one for each entry of its pattern.
+void check_values(const char* call, std::size_t values, std::size_t entries);
+
 /// The descriptor of a batch that was checked. `name` is the argument's, for messages. Items that are written must not
 /// overlap; those that are only read may.
 template <class T>
@@ -100,14 +103,15 @@ void check_square(const char* call, const char* name, const Items<T>& A) {
          std::string(name) + " is " + std::to_string(A.rows) + " x " + std::to_string(A.cols) + " but must be square");
 }
 
-/// A factor L of A and the right-hand sides X belong together.
+/// A factor L of A and the right-hand sides X, by name or `other`, belong together.
 template <class T>
-void check_fit(const char* call, const char* name, const Items<const T>& L, const Items<T>& X) {
+void check_fit(const char* call, const char* name, const Items<const T>& L, const Items<T>& X,
+               const std::string& other = "X") {
   check_square(call, name, L);
   if (L.rows != X.rows)
-    fail(call, "X.rows", X.rows, "equal " + std::string(name) + ".rows = " + std::to_string(L.rows));
+    fail(call, other + ".rows", X.rows, "equal " + std::string(name) + ".rows = " + std::to_string(L.rows));
   if (L.count != X.count)
-    fail(call, "X.count", X.count, "equal " + std::string(name) + ".count = " + std::to_string(L.count));
+    fail(call, other + ".count", X.count, "equal " + std::string(name) + ".count = " + std::to_string(L.count));
 }
 
 }  // namespace trifactor::api

@@ -36,7 +36,7 @@ dense::ShiftTries shift_tries(const char* call, const CholeskyOptions& o, const 
 
 /// What cholesky and cholesky_scratch have in common: the arguments are good, the driver is chosen.
 template <class T, class Run>
-void with_cholesky(const char* call, const Queue& q, Uplo uplo, const Items<T>& A, const CholeskyOptions& options,
+auto with_cholesky(const char* call, const Queue& q, Uplo uplo, const Items<T>& A, const CholeskyOptions& options,
                    Run run) {
   check_square(call, "A", A);
   const auto tuning = tuning_for<CholeskyTuning>(q, A, options.tuning);
@@ -44,7 +44,7 @@ void with_cholesky(const char* call, const Queue& q, Uplo uplo, const Items<T>& 
   const bool hybrid = options.mode == Mode::Hybrid;
   if (hybrid) check_hybrid(call, q, A.count);
   const Items<T> L = as_lower(uplo, A);
-  run([&q, L, tuning, shifts, hybrid](auto& e, int* info) {
+  return run([&q, L, tuning, shifts, hybrid](auto& e, int* info) {
     if constexpr (core::OffloadEngineFor<std::remove_reference_t<decltype(e)>, T>) {
       if (hybrid) return dense::cholesky_hybrid(e, q.state()->host, L, info, tuning);
     }
@@ -54,14 +54,14 @@ void with_cholesky(const char* call, const Queue& q, Uplo uplo, const Items<T>& 
 
 /// The same for factorization and solve together.
 template <class T, class Run>
-void with_factor_solve(const char* call, const Queue& q, Uplo uplo, const Items<T>& A, const Items<T>& X,
+auto with_factor_solve(const char* call, const Queue& q, Uplo uplo, const Items<T>& A, const Items<T>& X,
                        const CholeskyOptions& options, Run run) {
   check_fit(call, "A", Items<const T>(A), X);
   if (options.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be two calls, cholesky and cholesky_solve");
   const auto tuning = tuning_for<CholeskyTuning>(q, A, options.tuning);
   const auto solve_tuning = tuning_for<SolveTuning>(q, A, {});
   const auto shifts = shift_tries(call, options, A);
-  run([=](auto& e, int* info) {
+  return run([=](auto& e, int* info) {
     dense::cholesky_factor_solve(e, uplo == Uplo::Upper, as_lower(uplo, A), X, info, tuning, solve_tuning, shifts);
   });
 }
@@ -77,10 +77,8 @@ void cholesky(Queue& q, Uplo uplo, B A, ArrayView<int> info, const CholeskyOptio
 
 template <WritableBatch B>
 std::size_t cholesky_scratch(const Queue& q, Uplo uplo, B A, const CholeskyOptions& options) try {
-  std::size_t bytes = 0;
-  with_cholesky("cholesky_scratch", q, uplo, items("cholesky_scratch", "A", A), options,
-                [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr); }); });
-  return bytes;
+  return with_cholesky("cholesky_scratch", q, uplo, items("cholesky_scratch", "A", A), options,
+                       [&](auto driver) { return plan(q, [&](auto& e) { driver(e, nullptr); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
@@ -97,11 +95,9 @@ template <WritableBatch B>
 std::size_t cholesky_factor_solve_scratch(const Queue& q, Uplo uplo, B A, std::type_identity_t<B> X,
                                           const CholeskyOptions& options) try {
   const char* const call = "cholesky_factor_solve_scratch";
-  std::size_t bytes = 0;
   int given = 0;  // as much as a call with info needs
-  with_factor_solve(call, q, uplo, items(call, "A", A), items(call, "X", X), options,
-                    [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, &given); }); });
-  return bytes;
+  return with_factor_solve(call, q, uplo, items(call, "A", A), items(call, "X", X), options,
+                           [&](auto driver) { return plan(q, [&](auto& e) { driver(e, &given); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>

@@ -1,4 +1,5 @@
 // Whether a sparse matrix is hermitian by its values, and the hermitian matrix next to one that nearly is.
+#include <api/check.hpp>
 #include <core/memory.hpp>
 #include <core/scalar.hpp>
 #include <trifactor/sparse.hpp>
@@ -18,13 +19,6 @@ T mirror_image(T a) {
     return std::conj(a);
   else
     return a;
-}
-
-template <Scalar T, SparseIndex I>
-void check_values(const char* who, const Pattern<I>& p, std::span<const T> values) {
-  if (values.size() != std::size_t(p.entries()))
-    throw InvalidArgument(std::string(who) + ": values.size() = " + std::to_string(values.size()) +
-                          " must equal the entries of the pattern, " + std::to_string(p.entries()));
 }
 
 /// Calls visit(i, j, a, b) for every place i >= j, by columns with ascending rows, in which a_ij or its mirror image is
@@ -74,7 +68,7 @@ void for_each_pair(const Pattern<I>& p, std::span<const T> values, const Visit& 
 
 template <BuiltScalar T, SparseIndex I>
 bool is_hermitian(const Pattern<I>& p, std::span<const T> values, real_t<T> tolerance) try {
-  check_values("is_hermitian", p, values);
+  api::check_values("is_hermitian", values.size(), std::size_t(p.entries()));
   if (!(tolerance >= 0 && std::isfinite(tolerance)))
     throw InvalidArgument("is_hermitian: tolerance = " + std::to_string(tolerance) +
                           " must be finite and not negative");
@@ -95,7 +89,7 @@ bool is_hermitian(const Pattern<I>& p, std::span<const T> values, real_t<T> tole
 
 template <BuiltScalar T, SparseIndex I>
 CompressedColumns<T> hermitian_part(const Pattern<I>& p, std::span<const T> values) try {
-  check_values("hermitian_part", p, values);
+  api::check_values("hermitian_part", values.size(), std::size_t(p.entries()));
   CompressedColumns<T> lower;
   lower.start.assign(p.rows + 1, 0);
   for_each_pair(p, values, [&](index_t i, index_t j, T a, T b) {

@@ -14,7 +14,7 @@ namespace {
 std::string processor_name(const std::string& architecture) {
   std::ifstream cpuinfo("/proc/cpuinfo");
   for (std::string line; std::getline(cpuinfo, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    if (line.starts_with("model name") && line.find(": ") + 2 < line.size()) return line.substr(line.find(": ") + 2);
   return architecture + " processor";
 }
 

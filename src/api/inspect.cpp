@@ -35,7 +35,7 @@ Recording::Recording(Queue& q) try : state_(std::make_unique<State>(q)) {
 Recording::~Recording() {
   try {
     state_->finish();
-  } catch (const Error&) {  // a device fault, which surfaces at the next call too
+  } catch (...) {  // a device fault, which surfaces at the next call too, or no memory for the times
   }
 }
 
@@ -86,7 +86,7 @@ void cholesky_updates(Queue& q, Uplo uplo, std::type_identity_t<MatrixView<const
   const char* const call = "cholesky_updates";
   const auto l = api::items(call, "L", L);
   const auto c = api::items(call, "C", C);
-  api::check_fit(call, "L", l, c);
+  api::check_fit(call, "L", l, c, "C");
   api::check_square(call, "C", c);
   if (first < 0 || first > last) api::fail(call, "first", first, "be in 0..last = " + std::to_string(last));
   if (last > C.rows) api::fail(call, "last", last, "be at most C.rows = " + std::to_string(C.rows));

@@ -7,6 +7,7 @@
 #include <tuning/rows.hpp>
 
 #include <mutex>
+#include <optional>
 
 namespace trifactor::api {
 
@@ -29,16 +30,17 @@ class Lease {
     if (!queue_.is_cuda()) return;
     IdleQueues& idle = idle_queues();
     const std::lock_guard lock(idle.mutex);
-    idle.queues.push_back(std::move(queue_));
+    if (idle.queues.size() < idle.queues.capacity()) idle.queues.push_back(std::move(queue_));
   }
   Queue& operator*() { return queue_; }
 
  private:
+  static constexpr std::size_t most_idle = 64;
   static Queue take(Device device) {
     if (device == Device::Host) return Queue::host();
     IdleQueues& idle = idle_queues();
     const std::lock_guard lock(idle.mutex);
-    idle.queues.reserve(idle.queues.size() + 16);  // so that giving back cannot fail
+    idle.queues.reserve(most_idle);  // so that giving back cannot fail; a queue for which there is no place ends
     if (idle.queues.empty()) return Queue::cuda();
     Queue q = std::move(idle.queues.back());
     idle.queues.pop_back();
@@ -47,13 +49,21 @@ class Lease {
   Queue queue_;
 };
 
+/// That of Queue::cuda().
+inline std::optional<DeviceInfo> first_cuda_device() {
+  if (!why_no_cuda().empty()) return {};
+  for (DeviceInfo& device : devices())
+    if (device.number == 0) return std::move(device);
+  return {};
+}
+
 /// Auto: a GPU, if there is one and pays(the tuning of value forms) says so. Rows for `n` count.
 template <class T, class Pays>
 Device choose_device(Device wanted, index_t n, Pays pays) {
   if (wanted != Device::Auto) return wanted;
-  static const bool has_cuda = why_no_cuda().empty();
-  if (!has_cuda) return Device::Host;
-  static const DeviceInfo device = devices().back();
+  static const std::optional<DeviceInfo> cuda_device = first_cuda_device();
+  if (!cuda_device) return Device::Host;
+  const DeviceInfo& device = *cuda_device;
   const std::array<std::string_view, 3> chain{device.architecture, "cuda", "any"};
   return pays(tuning::find<core::ValueTuning>({chain, device.name}, core::scalar_name(T{}), n, 1, "")) ? Device::Cuda
                                                                                                      : Device::Host;

@@ -20,8 +20,8 @@ using sparse::Plan;
 template <class T>
 class LevelPlan {
  protected:
-  LevelPlan(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning,
-            const LevelOptions& options)
+  LevelPlan(const char* name, std::shared_ptr<detail::QueueState> queue, const Plan& plan,
+            const core::SparseTuning& tuning, const SparseOptions& options)
       : queue_(std::move(queue)),
         given_(plan),
         split_(sparse::split_fronts(plan, tuning.widest, queue_->host.threads())),
@@ -29,11 +29,11 @@ class LevelPlan {
         tuning_(tuning) {
     data_.solve = find_tuning(core::SolveTuning{}, plan.n, 1);
     sparse::BranchRules rules{sparse::update_shape(tuning, small_fronts()), in_subtree()};
-    if (options.hybrid) rules.host = choose_host_part(rules);
+    if (options.mode == Mode::Hybrid) rules.host = choose_host_part(rules);
     constexpr index_t spare = (80 << 20) / sizeof(T);  // branches take time, too
     take(sparse::cut_in_memory(plan_, rules, tuning.spare_percent, spare), false);
-    const std::size_t most = options.bytes > 0 ? options.bytes : free_bytes();
-    if (memory_.total() + options.values > most) stream_within(most, rules, options);
+    const std::size_t most = options.max_device_bytes > 0 ? options.max_device_bytes : free_bytes();
+    if (memory_.total() + value_bytes() > most) stream_within(name, most, rules, options);
     if (given_part_.end > given_part_.begin) {
       host_part_ = std::make_unique<HostPart<T>>(given_, given_part_, host_speed_, split_, plan_, levels_);
       memory_.host += host_part_->bytes() + Host::bytes(*host_part_, value_count(), streams(), offloaded_entries());
@@ -53,6 +53,7 @@ class LevelPlan {
 
   /// Values that are given, and entries of update matrices that the host holds.
   index_t value_count() const { return index_t(given_.target.size()); }
+  std::size_t value_bytes() const { return given_.target.size() * sizeof(T); }
   index_t offloaded_entries() const { return levels_.cut.updates.offloaded_entries; }
 
   /// The lists of one branch among those of all.
@@ -145,9 +146,9 @@ class LevelPlan {
   }
 
   /// Finds branches for a factor that passes through a ring of what the rest leaves of `most` bytes.
-  void stream_within(std::size_t most, const sparse::BranchRules& rules, const LevelOptions& options) {
+  void stream_within(const char* name, std::size_t most, const sparse::BranchRules& rules, const SparseOptions& options) {
     const std::size_t column = memory_.vectors;
-    const auto rest = [&] { return memory_.total() - memory_.factor + options.values; };
+    const auto rest = [&] { return memory_.total() - memory_.factor + value_bytes(); };
     const auto room = [&] {
       return index_t((most - std::min(most, rest())) / sizeof(T)) / sparse::Ring::alignment * sparse::Ring::alignment;
     };
@@ -170,8 +171,8 @@ class LevelPlan {
     const index_t least = sparse::Ring::least(levels_), ring = std::min(room(), sparse::Ring::all(levels_));
     if (ring < least) {
       const std::size_t needed = rest() + std::size_t(least) * sizeof(T);
-      if (options.bytes == 0) core::throw_out_of_memory("device", needed);
-      fail("SparseCholesky", "max_device_bytes", index_t(options.bytes), "be at least " + std::to_string(needed));
+      if (options.max_device_bytes == 0) core::throw_out_of_memory("device", needed);
+      fail(name, "max_device_bytes", index_t(options.max_device_bytes), "be at least " + std::to_string(needed));
     }
     ring_ = sparse::make_ring(levels_, ring);
     memory_.factor = std::size_t(ring) * sizeof(T);

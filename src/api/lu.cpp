@@ -19,11 +19,11 @@ void check_pivots(const char* call, const Items<T>& A, ArrayView<const int> pivo
 }
 
 template <class T, class Run>
-void with_lu(const char* call, const Queue& q, const Items<T>& A, const LuOptions& options, Run run) {
+auto with_lu(const char* call, const Queue& q, const Items<T>& A, const LuOptions& options, Run run) {
   const auto tuning = tuning_for<core::LuTuning>(q, A, options.tuning);
   const bool hybrid = options.mode == Mode::Hybrid;
   if (hybrid) check_hybrid(call, q, A.count);
-  run([&q, A, tuning, hybrid](auto& e, int* pivots, int* info) {
+  return run([&q, A, tuning, hybrid](auto& e, int* pivots, int* info) {
     if constexpr (core::OffloadEngineFor<std::remove_reference_t<decltype(e)>, T>) {
       if (hybrid) return dense::lu_hybrid(e, q.state()->host, A, pivots, info, tuning);
     }
@@ -32,13 +32,14 @@ void with_lu(const char* call, const Queue& q, const Items<T>& A, const LuOption
 }
 
 template <class T, class Run>
-void with_factor_solve(const char* call, const Queue& q, const Items<T>& A, const Items<T>& X, const LuOptions& options,
+auto with_factor_solve(const char* call, const Queue& q, const Items<T>& A, const Items<T>& X, const LuOptions& options,
                        Run run) {
   check_fit(call, "A", Items<const T>(A), X);
   if (options.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be two calls, lu and lu_solve");
   const auto tuning = tuning_for<core::LuTuning>(q, A, options.tuning);
   const auto solve_tuning = tuning_for<core::SolveTuning>(q, A, {});
-  run([=](auto& e, int* pivots, int* info) { dense::lu_factor_solve(e, A, pivots, X, info, tuning, solve_tuning); });
+  return run(
+      [=](auto& e, int* pivots, int* info) { dense::lu_factor_solve(e, A, pivots, X, info, tuning, solve_tuning); });
 }
 
 }  // namespace
@@ -53,10 +54,8 @@ void lu(Queue& q, B A, ArrayView<int> pivots, ArrayView<int> info, const LuOptio
 
 template <WritableBatch B>
 std::size_t lu_scratch(const Queue& q, B A, const LuOptions& options) try {
-  std::size_t bytes = 0;
-  with_lu("lu_scratch", q, items("lu_scratch", "A", A), options,
-          [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr, nullptr); }); });
-  return bytes;
+  return with_lu("lu_scratch", q, items("lu_scratch", "A", A), options,
+                 [&](auto driver) { return plan(q, [&](auto& e) { driver(e, nullptr, nullptr); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
@@ -73,11 +72,9 @@ void lu_factor_solve(Queue& q, B A, ArrayView<int> pivots, std::type_identity_t<
 template <WritableBatch B>
 std::size_t lu_factor_solve_scratch(const Queue& q, B A, std::type_identity_t<B> X, const LuOptions& options) try {
   const char* const call = "lu_factor_solve_scratch";
-  std::size_t bytes = 0;
   int given = 0;  // as much as a call with info needs
-  with_factor_solve(call, q, items(call, "A", A), items(call, "X", X), options,
-                    [&](auto driver) { bytes = plan(q, [&](auto& e) { driver(e, nullptr, &given); }); });
-  return bytes;
+  return with_factor_solve(call, q, items(call, "A", A), items(call, "X", X), options,
+                           [&](auto driver) { return plan(q, [&](auto& e) { driver(e, nullptr, &given); }); });
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>

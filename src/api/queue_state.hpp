@@ -75,7 +75,7 @@ void enqueue_copy(detail::QueueState&, const void* source, void* target, std::si
 
 /// The host's processor as tuning rows name it: "x86_64", "aarch64".
 std::string_view host_architecture();
-/// And its model: "Neoverse-N1".
+/// And its model, where the system tells it: "Intel(R) Xeon(R) Platinum 8480C".
 const std::string& host_name();
 /// Both, for tuning rows.
 tuning::Machine host_machine();

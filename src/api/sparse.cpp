@@ -23,9 +23,7 @@ core::Items<inner_t<T>> checked(const char* call, const State& state, MatrixView
 
 template <class T, class State>
 const inner_t<T>* checked(const char* call, const State& state, std::span<const T> values) {
-  if (values.size() != state.plan.target.size())
-    fail(call, "values.size()", index_t(values.size()),
-         "equal the entries of the pattern, " + std::to_string(state.plan.target.size()));
+  check_values(call, values.size(), state.plan.target.size());
   return reinterpret_cast<const inner_t<T>*>(values.data());
 }
 
@@ -98,11 +96,9 @@ std::vector<T> SparseCholesky<T>::solve(const std::vector<T>& b) const try {
     fail("SparseCholesky::solve", "b.size()", n, "equal the order of A, " + std::to_string(state_->plan.n));
   check_factored("SparseCholesky::solve", *state_);
   Buffer<T> x(state_->queue, n);
-  std::vector<T> result(b.size());
   copy(*state_->queue, b.data(), x.data(), b.size() * sizeof(T));
   solve(MatrixView<T>{x.data(), n, 1, std::max<index_t>(1, n)});
-  copy(*state_->queue, x.data(), result.data(), b.size() * sizeof(T));
-  return result;
+  return x.to_host();
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>

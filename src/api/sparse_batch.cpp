@@ -97,11 +97,9 @@ std::vector<T> SparseCholeskyBatch<T>::solve(const std::vector<T>& b) const try 
              std::to_string(state.plan.n));
   state.check_started("SparseCholeskyBatch::solve");
   Buffer<T> x(state.queue, state.plan.n);
-  std::vector<T> result(b.size());
   copy(*state.queue, b.data(), x.data(), b.size() * sizeof(T));
   solve(StridedBatch<T>{x.data(), n, 1, std::max<index_t>(1, n), n, state.count()});
-  copy(*state.queue, x.data(), result.data(), b.size() * sizeof(T));
-  return result;
+  return x.to_host();
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <Scalar T>

@@ -72,27 +72,20 @@ class ByBranches final : public SparseNumeric<T> {
 
   typename SparseNumeric<T>::Refined refine(const T* values, Real<T> shift, MatrixView<T> column) override {
     const index_t n = plan_.n;
-    Buffer<T> b(n), x(n), best(n);
-    Buffer<Real<T>> size(n);
+    Buffer<T> b(n);
     T* r = vectors_for(1);
     const auto B = core::one_matrix(column.data, n, 1, column.ld);
     take(B, b.data(), true);
-    std::fill_n(x.data(), n, T(0));
-    std::copy_n(b.data(), n, r);
-    const auto step = [&] {
+    const auto solve = [&] {
       host::sparse_forward(data(), 1, r, scratch_behind(r, 1));
       host::sparse_backward(data(), 1, r, scratch_behind(r, 1));
-      for (index_t i = 0; i < n; ++i) x.data()[i] += r[i];
-      host::sparse_residual(data(), values, shift, b.data(), x.data(), r, size.data());
-      Real<T> error = 0;
-      for (index_t i = 0; i < n; ++i) {
-        const Real<T> e = size.data()[i] == 0 ? Real<T>(0) : core::abs1(r[i]) / size.data()[i];
-        if (!(e <= error)) error = e;  // a NaN stays
-      }
-      return error;
     };
-    const auto result = refined<T>(step, [&] { std::copy_n(x.data(), n, best.data()); });
-    give(B, result.error < std::numeric_limits<Real<T>>::infinity() ? best.data() : x.data(), true);
+    const auto residual = [&](const T* x, Real<T>* size) {
+      host::sparse_residual(data(), values, shift, b.data(), x, r, size);
+    };
+    Buffer<T> x(n);
+    const auto result = refined_on_host(n, b.data(), r, x.data(), solve, residual);
+    give(B, x.data(), true);
     return result;
   }
 

@@ -23,9 +23,9 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
   static constexpr bool one_launch = Base::template one_launch<E>;
 
  public:
-  ByLevel(std::shared_ptr<detail::QueueState> queue, const Plan& plan, const core::SparseTuning& tuning,
-          const LevelOptions& options)
-      : Base(std::move(queue), plan, tuning, options) {}
+  ByLevel(const char* name, std::shared_ptr<detail::QueueState> queue, const Plan& plan,
+          const core::SparseTuning& tuning, const SparseOptions& options)
+      : Base(name, std::move(queue), plan, tuning, options) {}
 
   SparseMemory memory() const override { return memory_; }
 
@@ -136,8 +136,7 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
       });
       copy(*queue_, errors.data(), error.data(), error.size() * sizeof(error[0]));
       Real<T> largest = 0;
-      for (const Real<T> e : error)
-        if (!(e <= largest)) largest = e;  // a NaN stays
+      for (const Real<T> e : error) largest = core::larger(largest, e);
       return largest;
     };
     const auto result = refined<T>(step, [&] { copy(*queue_, x.data(), best.data(), bytes); });
@@ -331,14 +330,16 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueState> queue, const Plan& plan,
-                                                  const core::SparseTuning& tuning, const LevelOptions& options) {
-  return std::make_unique<ByLevel<T>>(std::move(queue), plan, tuning, options);
+std::unique_ptr<SparseNumeric<T>> sparse_by_level(const char* name, std::shared_ptr<detail::QueueState> queue,
+                                                  const Plan& plan, const core::SparseTuning& tuning,
+                                                  const SparseOptions& options) {
+  return std::make_unique<ByLevel<T>>(name, std::move(queue), plan, tuning, options);
 }
 
-#define TRIFACTOR_INSTANTIATE(T)                                                                                  \
-  template std::unique_ptr<SparseNumeric<T>> sparse_by_level<T>(std::shared_ptr<detail::QueueState>, const Plan&, \
-                                                                const core::SparseTuning&, const LevelOptions&);
+#define TRIFACTOR_INSTANTIATE(T)                                                                                   \
+  template std::unique_ptr<SparseNumeric<T>> sparse_by_level<T>(const char*, std::shared_ptr<detail::QueueState>, \
+                                                                const Plan&, const core::SparseTuning&,           \
+                                                                const SparseOptions&);
 TRIFACTOR_FOR_EACH_SCALAR(TRIFACTOR_INSTANTIATE)
 #undef TRIFACTOR_INSTANTIATE
 

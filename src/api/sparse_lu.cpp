@@ -89,11 +89,7 @@ struct SparseLu<T>::State {
     std::vector<R> sum(plan.n, R(0));
     for_each_entry(a, [&](index_t, index_t j, const I& v) { sum[j] += std::abs(reinterpret_cast<const T&>(v)); });
     norm = 0;
-    for (const R s : sum)
-      if (!(s <= norm)) {
-        norm = s;
-        if (s != s) break;
-      }
+    for (const R s : sum) norm = core::larger(norm, s);
   }
 
   /// a := R a C, with the scalings of the analysis.
@@ -140,31 +136,17 @@ struct SparseLu<T>::State {
 
   typename SparseNumeric<I>::Refined refine(const I* a, Op op, MatrixView<I> column) {
     const index_t n = plan.n;
-    Buffer<I> b(n), x(n), best(n), r(n);
-    Buffer<R> size(n);
+    Buffer<I> b(n), r(n);
     std::copy_n(column.data, n, b.data());
-    std::copy_n(column.data, n, r.data());
-    std::fill_n(x.data(), n, I(0));
-    const auto step = [&] {
-      solve_some({r.data(), n, 1, std::max<index_t>(1, n)}, op);
-      for (index_t i = 0; i < n; ++i) x.data()[i] += r.data()[i];
-      host::sparse_lu_residual(plan, a, op, b.data(), x.data(), r.data(), size.data());
-      R error = 0;
-      for (index_t i = 0; i < n; ++i) {
-        const R e = size.data()[i] == 0 ? R(0) : core::abs1(r.data()[i]) / size.data()[i];
-        if (!(e <= error) && error == error) error = e;  // a NaN stays
-      }
-      return error;
+    const auto solve = [&] { solve_some({r.data(), n, 1, std::max<index_t>(1, n)}, op); };
+    const auto residual = [&](const I* x, R* size) {
+      host::sparse_lu_residual(plan, a, op, b.data(), x, r.data(), size);
     };
-    const auto result = refined<I>(step, [&] { std::copy_n(x.data(), n, best.data()); });
-    std::copy_n(result.error < std::numeric_limits<R>::infinity() ? best.data() : x.data(), n, column.data);
-    return result;
+    return refined_on_host(n, b.data(), r.data(), column.data, solve, residual);
   }
 
   void check_values(const char* call, std::span<const T> values) const {
-    if (values.size() != plan.place.size())
-      fail(call, "values.size()", index_t(values.size()),
-           "equal the entries of the pattern, " + std::to_string(plan.place.size()));
+    api::check_values(call, values.size(), plan.place.size());
   }
   MatrixView<I> checked(const char* call, MatrixView<T> B) const {
     items(call, "B", B);

@@ -7,6 +7,7 @@
 #include <sparse/plan.hpp>
 #include <trifactor/sparse.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace trifactor::api {
@@ -46,15 +47,11 @@ class SparseNumeric {
 template <class T>
 std::unique_ptr<SparseNumeric<T>> sparse_by_branches(std::shared_ptr<detail::QueueState>, const sparse::Plan&,
                                                      const core::SparseTuning&);
-/// Level by level, with the operations of the queue's engine, in at most so many bytes of its memory, 0: what is free. Of
-/// those, `values` are the caller's. Hybrid: threads of the host take a part.
-struct LevelOptions {
-  std::size_t bytes, values;
-  bool hybrid = false;
-};
+/// Level by level, with the operations of the queue's engine, in at most max_device_bytes of its memory, 0: what is free.
+/// Hybrid: threads of the host take a part. `name`: of the class, for messages.
 template <class T>
-std::unique_ptr<SparseNumeric<T>> sparse_by_level(std::shared_ptr<detail::QueueState>, const sparse::Plan&,
-                                                  const core::SparseTuning&, const LevelOptions&);
+std::unique_ptr<SparseNumeric<T>> sparse_by_level(const char* name, std::shared_ptr<detail::QueueState>,
+                                                  const sparse::Plan&, const core::SparseTuning&, const SparseOptions&);
 
 /// Iterative refinement: step() solves with the residual, adds that to x and returns the error of the new x; keep()
 /// keeps x as the best so far.
@@ -69,6 +66,29 @@ typename SparseNumeric<T>::Refined refined(Step step, Keep keep) {
     if (next < best.error) best.error = next, keep();
     if (!much_better || next <= std::numeric_limits<R>::epsilon() / 2 || best.steps == most_steps) return best;
   }
+}
+
+/// The same in host memory: x := A^-1 b. solve() replaces r by A^-1 r; residual(x, size) makes r = b - A x, and size[i],
+/// what its entry i is judged by.
+template <class T, class Solve, class Residual>
+typename SparseNumeric<T>::Refined refined_on_host(index_t n, const T* b, T* r, T* x, Solve solve, Residual residual) {
+  using R = core::Real<T>;
+  Buffer<T> best(n);
+  Buffer<R> size(n);
+  std::copy_n(b, n, r);
+  std::fill_n(x, n, T(0));
+  const auto step = [&] {
+    solve();
+    for (index_t i = 0; i < n; ++i) x[i] += r[i];
+    residual(static_cast<const T*>(x), size.data());
+    R error = 0;
+    for (index_t i = 0; i < n; ++i)
+      error = core::larger(error, size.data()[i] == 0 ? R(0) : core::abs1(r[i]) / size.data()[i]);
+    return error;
+  };
+  const auto result = refined<T>(step, [&] { std::copy_n(x, n, best.data()); });
+  if (result.error < std::numeric_limits<R>::infinity()) std::copy_n(best.data(), n, x);
+  return result;
 }
 
 }  // namespace trifactor::api

@@ -34,10 +34,8 @@ std::unique_ptr<SparseNumeric<T>> make_numeric(const char* name, const Queue& q,
                                                        plan.item_columns(), 1, options.tuning);
   const bool by_level = q.is_cuda() || tuning.levels != 0, hybrid = options.mode == Mode::Hybrid;
   if (hybrid && !by_level) fail_hybrid_on_host(name);
-  return by_level
-             ? sparse_by_level<T>(q.state(), plan, tuning,
-                                  {options.max_device_bytes, plan.target.size() * sizeof(T), hybrid})
-             : sparse_by_branches<T>(q.state(), plan, tuning);
+  return by_level ? sparse_by_level<T>(name, q.state(), plan, tuning, options)
+                  : sparse_by_branches<T>(q.state(), plan, tuning);
 }
 
 /// With what the object holds besides. A forest is memory of the host.

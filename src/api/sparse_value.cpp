@@ -56,10 +56,7 @@ SparseCholeskyFactor<T>::~SparseCholeskyFactor() = default;
 template <Scalar T>
 void SparseCholeskyFactor<T>::factor(std::span<const T> values, real_t<T> shift) try {
   State& state = *state_;
-  const index_t entries = plan().entries();
-  if (index_t(values.size()) != entries)
-    fail("sparse_cholesky", "values.size()", index_t(values.size()),
-         "equal the entries of the pattern, " + std::to_string(entries));
+  check_values("sparse_cholesky", values.size(), std::size_t(plan().entries()));
   if (!state.on_device()) return state.factorization.factor(values, shift);
   api::copy(*(*state.lease).state(), values.data(), state.values.data(), values.size_bytes());
   state.factorization.factor({state.values.data(), values.size()}, shift);

@@ -48,8 +48,7 @@ struct OnDevice {
     const index_t n = matrix.rows();
     if (n == 0) return 1;
     double norm = 0;
-    for (const double sum : norms.to_host())
-      if (!(sum <= norm)) norm = sum;  // a NaN stays
+    for (const double sum : norms.to_host()) norm = core::larger(norm, sum);
     Buffer<inner_t<T>> x(n), sign(n);
     Matrix<T> X(*lease, n, 1);
     const auto solver = [&](bool adjoint) {

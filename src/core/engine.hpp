@@ -88,9 +88,8 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   // B := A^-1 B with the factor of A, both triangles as one operation, if the engine has one:
   // cholesky_solved_whole(L, flipped, B, info, tuning).
   { e.cholesky_solved_whole(C, flag, A, read_info, solve_tuning) } -> std::same_as<bool>;
-  // Cholesky of the lower triangle of a window of order <= tile_limit; a failure at its column c sets info to k + c + 1.
+  // Cholesky of the lower triangle of a window; a failure at its column c sets info to k + c + 1.
   e.cholesky_tile(A, info, k);
-  { e.tile_limit(A) } -> std::same_as<index_t>;
 
   // B := op^-1 B for the triangle `shape` of op.
   e.trsm(shape, op, A, read_info);
@@ -149,7 +148,7 @@ concept EngineFor = requires(E e, Items<T> A, Items<const T> C, Operand<T> op, S
   e.log_det(C, real_out, read_info);
   // sign and log |det| of every item; NaN where its sizes are impossible or not square.
   e.lu_det(C, read_pivots, out, real_out);
-  // p = the permutation that k interchanges make of 0 .. k-1.
+  // p = the permutation that k interchanges make of 0 .. rows-1: row_permutation(pivots, k, p, rows).
   e.row_permutation(read_info, k, info, k);
   // A := I;  and the strict upper triangle := the conjugate of the lower one.
   e.set_identity(A, read_info);
@@ -181,9 +180,9 @@ concept OffloadEngineFor = EngineFor<E, T> && requires(E e, Items<T> A, T* host,
   // Memory that both sides reach: page-locked host memory.
   { e.pinned() } -> std::same_as<Arena&>;
   // Copies of a window of one matrix to and from such memory (leading dimension = rows), and of n integers.
-  // download_wait() returns when what this lane downloaded has arrived.
+  // copies_wait() returns when the copies of this lane have arrived.
   e.download(A, host);
-  e.download_wait();
+  e.copies_wait();
   e.upload(A, host);
   e.upload(ints, host_ints, n);
 };

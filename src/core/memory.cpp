@@ -69,8 +69,7 @@ void* Arena::bump(std::size_t bytes) {
   while (chunk_ < chunks_.size() && chunks_[chunk_].bytes - used_ < bytes) ++chunk_, used_ = 0;
   if (chunk_ == chunks_.size()) {
     chunks_.reserve(chunks_.size() + 1);
-    if (chunk_ == 0) reserve(bytes);   // nothing is taken: keep the largest first
-    else chunks_.push_back({static_cast<char*>(source_.allocate(source_.context, bytes)), bytes});
+    chunks_.push_back({static_cast<char*>(source_.allocate(source_.context, bytes)), bytes});
     used_ = 0;
   }
   void* p = chunks_[chunk_].data + used_;

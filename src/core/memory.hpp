@@ -82,7 +82,7 @@ class Arena {
   static std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
   MemorySource source_;
-  std::vector<Chunk> chunks_;       // in use order; the first is the largest when nothing is taken
+  std::vector<Chunk> chunks_;       // in use order; what reserve() made comes first
   std::size_t chunk_ = 0, used_ = 0, peak_ = 0;
   bool planning_ = false;
 };

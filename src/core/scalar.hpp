@@ -129,6 +129,9 @@ template <class R> struct Limits {
 /// The Cholesky pivot rule: positive and finite. NaN is neither.
 template <class R> TF_HD bool good_pivot(R d) { return d > R(0) && d < Limits<R>::infinity; }
 
+/// The largest of what went before and b; a NaN stays.
+template <class R> TF_HD R larger(R largest, R b) { return b <= largest || largest != largest ? largest : b; }
+
 template <class I> TF_HD constexpr I min(I a, I b) { return b < a ? b : a; }
 template <class I> TF_HD constexpr I max(I a, I b) { return a < b ? b : a; }
 TF_HD constexpr index_t ceil_div(index_t a, index_t b) { return (a + b - 1) / b; }

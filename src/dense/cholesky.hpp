@@ -39,7 +39,7 @@ template <class T, EngineFor<T> E, class Panel>
 void cholesky_blocked(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, Panel& panel) {
   const index_t n = A.rows, nb = tuning.nb, ib = tuning.tile == TileForm::Exclusive ? tuning.ib : 0;
   auto factor = [&](auto& engine, Items<T> tile, Pivots<int>, int* tile_info, index_t first) {
-    cholesky_tile(engine, tile, tile_info, first, min(panel.leaf(tuning.leaf), engine.tile_limit(tile)), ib);
+    cholesky_tile(engine, tile, tile_info, first, panel.leaf(tuning.leaf), ib);
   };
   if (tuning.looking == Looking::Left) {
     for (index_t k = 0; k < n; k += nb) {
@@ -111,17 +111,12 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const S
     double shift = shifts.shift;
     for (int t = 0; t < shifts.tries; ++t, shift *= shifts.growth) {
       e.shift_failed(A, static_cast<const T*>(saved.data()), Real<T>(shift), info, retry.data(), used.data);
-      if (A.rows <= e.tile_limit(A)) {
-        e.cholesky_tile(A, retry.data(), 0);
-      } else {
-        NativePanel<E> panel(e);
-        cholesky_blocked(e, A, retry.data(), tuning, panel);
-      }
+      e.cholesky_tile(A, retry.data(), 0);
       e.take_retry(A.count, retry.data(), info);
     }
   };
   e.run_as_graph(all_tries, A, Array<int>{info, A.count}, tuning, shifts.without_used(),
-             Array<double>{shifts.used, A.count});   // an address is told apart, see run_as_graph
+             Array<double>{shifts.used, A.count});   // an address that is not in an Array would be part of the graph
 }
 
 /// The same for one matrix, with the diagonal tiles on the host.

@@ -55,10 +55,6 @@ class HostEngine {
   template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
-  index_t tile_limit(const Items<T>&) const {
-    return std::numeric_limits<int>::max();
-  }
-  template <class T>
   void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
   template <class T>
   index_t trsm_limit(const Operand<T>&, const Items<T>&) const {
@@ -85,11 +81,7 @@ class HostEngine {
   template <class T>
   void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
   template <class T>
-  void herk(Items<const T> A, Items<T> C, const int* info);
-  template <class T>
-  void herk(Items<T> A, Items<T> C, const int* info) {
-    herk(Items<const T>(A), C, info);
-  }
+  void herk(std::type_identity_t<Items<const T>> A, Items<T> C, const int* info);
   template <class T>
   bool lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning&);
   template <class T>

@@ -47,7 +47,7 @@ void HostEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
 }
 
 template <class T>
-void HostEngine::herk(Items<const T> A, Items<T> C, const int* info) {
+void HostEngine::herk(std::type_identity_t<Items<const T>> A, Items<T> C, const int* info) {
   if (arena_.planning()) return;
   const Traced traced(*this, "herk", C.rows, C.cols, A.cols);
   const BlasCallers callers(threads_, C.count);

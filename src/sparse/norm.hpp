@@ -8,7 +8,7 @@
 
 namespace trifactor::sparse {
 
-/// |A + shift I|_1; entries of the same place are added up, and NaN stays. Values are in host memory.
+/// |A + shift I|_1; entries of the same place are added up, and a NaN stays. Values are in host memory.
 template <class T>
 double norm1(const Plan& plan, const T* values, core::Real<T> shift) {
   const Entries entries = entries_by_front(plan);
@@ -35,8 +35,7 @@ double norm1(const Plan& plan, const T* values, core::Real<T> shift) {
     }
   }
   double largest = 0;
-  for (index_t j = 0; j < plan.n; ++j)
-    if (const double sum = sums[j] + std::abs(diagonal[j]); !(sum <= largest)) largest = sum;
+  for (index_t j = 0; j < plan.n; ++j) largest = core::larger(largest, sums[j] + std::abs(diagonal[j]));
   return largest;
 }
 

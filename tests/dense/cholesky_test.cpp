@@ -168,6 +168,25 @@ TYPED_TEST(Cholesky, HybridFactorsOnCudaAndIsRefusedOnTheHost) {
     }
 }
 
+/// Nobody waits between the calls, which share page-locked memory.
+TYPED_TEST(Cholesky, HybridCallsInARowKeepTheirFailures) {
+  if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
+  using T = TypeParam;
+  constexpr index_t n = 300, calls = 40;
+  const auto good = random_spd<T>(this->random, n);
+  auto bad = good;
+  bad(n - 1, n - 1) = T(-1);
+  std::vector<DeviceMatrix<T>> all;
+  for (index_t k = 0; k < calls; ++k) all.emplace_back(this->q, k % 2 == 0 ? bad : good);
+  DeviceArray<int> info(this->q, calls, garbage);
+  for (index_t k = 0; k < calls; ++k)
+    cholesky(this->q, Uplo::Lower, all[std::size_t(k)].view(), info.data() + k,
+             {.mode = Mode::Hybrid, .tuning = k % 3 == 0 ? "nb=256" : "nb=64"});
+  this->q.sync();
+  const auto found = info.download();
+  for (index_t k = 0; k < calls; ++k) EXPECT_EQ(found[std::size_t(k)], k % 2 == 0 ? n : 0) << "call " << k;
+}
+
 TYPED_TEST(Cholesky, FactorsMatricesAtEveryAlignment) {
   using T = TypeParam;
   std::vector<index_t> orders = {1, 2, 64, 65, 130};

@@ -148,7 +148,12 @@ TYPED_TEST(Inspect, BadArgumentsAreNamed) {
   Matrix<TypeParam> L(this->q, 5, 5), C(this->q, 5, 5), other(this->q, 4, 4);
   EXPECT_THROW(inspect::cholesky_updates(this->q, Uplo::Lower, L.view(), C.view(), 3, 2), InvalidArgument);
   EXPECT_THROW(inspect::cholesky_updates(this->q, Uplo::Lower, L.view(), C.view(), 0, 6), InvalidArgument);
-  EXPECT_THROW(inspect::cholesky_updates(this->q, Uplo::Lower, L.view(), other.view(), 0, 4), InvalidArgument);
+  try {
+    inspect::cholesky_updates(this->q, Uplo::Lower, L.view(), other.view(), 0, 4);
+    ADD_FAILURE() << "L and C do not fit each other";
+  } catch (const InvalidArgument& mistake) {
+    EXPECT_EQ(mistake.what(), std::string("cholesky_updates: C.rows = 4 must equal L.rows = 5"));
+  }
   const Buffer<int> pivots(this->q, 5);
   EXPECT_THROW(inspect::swap_rows<TypeParam>(this->q, C.view(), pivots, 6), InvalidArgument);
   EXPECT_THROW(inspect::swap_rows<TypeParam>(this->q, C.view(), nullptr, 2), InvalidArgument);

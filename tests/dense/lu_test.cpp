@@ -214,6 +214,15 @@ TYPED_TEST(Lu, HybridFactorsOnCudaAndIsRefusedOnTheHost) {
   }
 }
 
+/// More than the blocks of a grid's height have lines of columns.
+TYPED_TEST(Lu, ColumnsByRowsMayBeMillions) {
+  if (!on_cuda() || !std::is_same_v<TypeParam, float>) GTEST_SKIP() << "of CUDA queues, in the smallest scalar";
+  const auto A = random_matrix<TypeParam>(this->random, 40, 65535 * 32 + 100);
+  const auto result = this->factor(A, {.tuning = "whole=0 nb=16 leaf=16 by_rows=1"});
+  this->expect_right(A, result);
+  EXPECT_EQ(result.path, "blocked right by rows");
+}
+
 TYPED_TEST(Lu, TakesTheUpperOfTwoEqualPivots) {
   for (index_t n : {2, 9, 70}) {
     auto A = random_matrix<TypeParam>(this->random, n, n);

@@ -77,6 +77,16 @@ TYPED_TEST(Memory, HybridSurvivesEveryFailedAllocation) {
   }
 }
 
+TYPED_TEST(Memory, ScratchQueriesOfHybridCallsDoNotAllocate) {
+  if (!on_cuda()) GTEST_SKIP() << "of CUDA queues";
+  Queue q = test_queue();
+  Matrix<TypeParam> A(q, 300, 300);
+  const index_t before = testing::allocation_count();
+  cholesky_scratch(q, Uplo::Lower, A.view(), {.mode = Mode::Hybrid, .tuning = "nb=64"});
+  lu_scratch(q, A.view(), {.mode = Mode::Hybrid, .tuning = "nb=64"});
+  EXPECT_EQ(testing::allocation_count(), before);
+}
+
 TYPED_TEST(Memory, ReservedCallsDoNotAllocate) {
   for_every_job<TypeParam>(this->random, [&](const MakeJob& make) {
     Queue q = test_queue();

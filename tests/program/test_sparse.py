@@ -1,4 +1,5 @@
 """Sparse matrices in the program: generate, analyze, solve and bench sparse."""
+import json
 import os
 import re
 import subprocess
@@ -128,6 +129,15 @@ class Analyze(SparseTest):
                 self.assertLessEqual(plan["factor_nonzeros"], plan["factor_entries"])
                 self.assertLessEqual(plan["flops"], plan["front_flops"] * (1 + 1e-12))
                 self.assertGreaterEqual(plan["memory_bytes"]["factor"], plan["factor_bytes"] + plan["stack_bytes"])
+
+    def test_tuning_rows_may_name_an_instruction_set(self):
+        fronts = []
+        for row in ["host sparse any", "avx512 sparse any", "avx2 sparse any", "baseline sparse any"]:
+            self.write("mine.txt", row + " : tiny=200\n")
+            environment = dict(os.environ, TRIFACTOR_TUNING=self.path("mine.txt"))
+            fronts.append(json.loads(self.succeed("analyze", "poisson3d:8", "--json", env=environment))["fronts"])
+        self.assertLess(fronts[0], 10)
+        self.assertEqual(fronts[1:].count(fronts[0]), 1, "one of them is in use: %s" % fronts)
 
     def test_no_fill(self):
         self.succeed("generate", "arrow:50", "-o", "A.mtx")

@@ -219,6 +219,7 @@ TYPED_TEST(SparseBatch, PassesThroughLessMemoryThanTheFactorsTake) {
     memory(1);
   } catch (const InvalidArgument& refusal) {
     const std::string message = refusal.what(), before = "be at least ";
+    EXPECT_TRUE(message.starts_with("SparseCholeskyBatch: max_device_bytes = 1 must")) << message;
     least = std::stoull(message.substr(message.find(before) + before.size()));
   }
   const std::size_t all = memory(0).total();

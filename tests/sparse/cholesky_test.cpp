@@ -440,6 +440,22 @@ TYPED_TEST(SparseCholeskyTest, RefinesToWorkingAccuracy) {
   EXPECT_LT(A.solve_ratio(X, B), 10);
 }
 
+/// Whichever entries of the solution the NaN does not reach.
+TYPED_TEST(SparseCholeskyTest, RefinementNeverCallsANaNSmall) {
+  using T = TypeParam;
+  const auto A = disconnected<T>(this->random, 6, 30);
+  const auto given = A.stored(Stored::Lower);
+  SparseCholesky<T> F(this->q, analyze(given.pattern()));
+  factor(this->q, F, given.values);
+  for (const index_t row : {index_t(0), A.n / 2, A.n - 1}) {
+    auto X = random_matrix<T>(this->random, A.n, 1);
+    X(row, 0) = std::numeric_limits<real_t<T>>::quiet_NaN();
+    const auto refined = solve_refined(this->q, F, given.values, X);
+    EXPECT_FALSE(refined.backward_error < 1) << "NaN in row " << row;
+    EXPECT_TRUE(std::isnan(std::abs(X(row, 0))));
+  }
+}
+
 TYPED_TEST(SparseCholeskyTest, AFullMatrixIsRecognisedByItsValues) {
   using T = TypeParam;
   for (const auto& A : this->shapes()) {

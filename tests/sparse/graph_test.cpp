@@ -2,6 +2,7 @@
 #include <sparse/calls.hpp>
 #include <support/captured_stream.hpp>
 #include <support/ratios.hpp>
+#include <trifactor/testing.hpp>
 
 namespace trifactor::test {
 namespace {
@@ -49,6 +50,18 @@ TYPED_TEST(SparseGraph, SparseFactorAndSolveAreOneGraph) {
       solve(q, F, Y);
       EXPECT_LT(A.solve_ratio(Y, B), threshold);
     }
+  }
+}
+
+TYPED_TEST(SparseGraph, FactorizationsAreOneGraphFromTheSecondOn) {
+  using T = TypeParam;
+  const auto given = poisson3d<T>(this->random, 9).stored(Stored::Lower);
+  Queue q = Queue::cuda();
+  SparseCholesky<T> F(q, analyze(given.pattern()));
+  for (index_t k = 0; k < 4; ++k) {
+    const index_t replays = testing::replay_count();
+    EXPECT_EQ(factor(q, F, given.values), 0);
+    EXPECT_EQ(testing::replay_count(), replays + (k > 0)) << "factorization " << k;
   }
 }
 

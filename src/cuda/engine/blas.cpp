@@ -94,7 +94,7 @@ bool CudaEngine::narrow_update_pays(Items<const T> L, const Items<T>& A, index_t
   constexpr index_t max_ld = index_t(1) << 26;                  // offsets in 32 columns are ints
   const bool in_background = main_->background_.get() == this;  // where deep products are better
   const index_t widest = in_background ? lu_rows_limit : 256;   // of L
-  return A.count == 1 && !A.pointers && !A.is_flipped && A.ld < max_ld && A.cols <= columns && L.cols <= widest;
+  return A.count == 1 && !A.pointers && !A.is_flipped && max(A.ld, L.ld) < max_ld && A.cols <= columns && L.cols <= widest;
 }
 
 template <class T>
@@ -169,11 +169,11 @@ void CudaEngine::gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info) {
 }
 
 template <class T>
-void CudaEngine::herk(Items<const T> A, Items<T> C, const int* info) {
+void CudaEngine::herk(std::type_identity_t<Items<const T>> A, Items<T> C, const int* info) {
   if (arena().planning() || C.rows == 0 || C.count == 0 || A.cols == 0) return;
   const Traced traced(*this, "herk", C.rows, C.cols, A.cols);
-  if (C.count != 1 || C.ragged() || C.pointers || !herk_possible(A, C))
-    return launch_update(stream_, Operand<T>{A, false}, Operand<T>{A.flipped(), true}, C, true, info);
+  if (C.count != 1 || C.pointers || !herk_possible(A, C))
+    return launch_update(stream_, plain(A), hermitian(A), C, true, info);
   const auto a = A.item(0);
   const auto c = C.item(0);
   const auto op = !C.is_flipped ? CUBLAS_OP_N : is_complex<T> ? CUBLAS_OP_C : CUBLAS_OP_T;

@@ -27,7 +27,7 @@ CopyLane::CopyLane(CudaEngine& engine, index_t moments, const char* name) : engi
 }
 
 CopyLane::~CopyLane() {
-  const auto scope = engine_.enter();
+  const DeviceScope scope(engine_.device(), std::nothrow);
   release();
 }
 
@@ -43,8 +43,8 @@ void CopyLane::release() noexcept {
 }
 
 void* CopyLane::allocate(std::size_t bytes) {
-  memory_.emplace_back(bytes);
-  return memory_.back().data();
+  memory_.push_back(page_locked(bytes));
+  return memory_.back().get();
 }
 
 void CopyLane::copy(const char* name, const void* from, void* to, std::size_t bytes) {
@@ -81,12 +81,6 @@ void CopyLane::finish() { check(cudaStreamSynchronize(as_stream(stream_)), "copi
 
 core::Trace* CopyLane::trace() const { return engine_.trace(); }
 
-core::Moment CopyLane::moment() const noexcept {
-  cudaEvent_t event = nullptr;
-  if (cudaEventCreate(&event) != cudaSuccess) return {};
-  if (cudaEventRecord(event, as_stream(stream_)) == cudaSuccess) return {0, event};
-  cudaEventDestroy(event);
-  return {};
-}
+core::Moment CopyLane::moment() const noexcept { return moment_on(stream_); }
 
 }  // namespace trifactor::cuda

@@ -12,6 +12,9 @@ namespace trifactor::cuda {
 
 class CudaEngine;
 
+/// An event on the stream; none where it cannot be recorded.
+core::Moment moment_on(void* stream) noexcept;
+
 /// See core::CopiesBesideWork. The engine outlives its lanes.
 class CopyLane {
  public:

@@ -72,6 +72,9 @@ DeviceScope::DeviceScope(int device) : before_(device) {
   check(cudaGetDevice(&before_), "cudaGetDevice");
   if (before_ != device) check(cudaSetDevice(device), "cudaSetDevice");
 }
+DeviceScope::DeviceScope(int device, std::nothrow_t) noexcept : before_(device) {
+  if (cudaGetDevice(&before_) == cudaSuccess && before_ != device) cudaSetDevice(device);
+}
 DeviceScope::~DeviceScope() {
   int now = before_;
   if (cudaGetDevice(&now) == cudaSuccess && now != before_) cudaSetDevice(before_);

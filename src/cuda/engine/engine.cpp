@@ -22,11 +22,6 @@ index_t lu_team_columns(const Items<T>& A, bool alone) {
 }  // namespace
 
 template <class T>
-index_t CudaEngine::tile_limit(const Items<T>&) const {
-  return std::numeric_limits<int>::max();
-}
-
-template <class T>
 bool CudaEngine::cholesky_whole(Items<T> A, int* info, const CholeskyTuning& tuning) {
   // Few large items are worked on several at a time, as far as there are flags. A matrix alone, and strided ones of
   // which each fills the device, have a kernel of their own.
@@ -185,7 +180,6 @@ void CudaEngine::row_permutation(const int* pivots, index_t k, int* p, index_t r
 #define TRIFACTOR_INSTANTIATE(T)                                                                  \
   template bool CudaEngine::cholesky_whole<T>(Items<T>, int*, const CholeskyTuning&);             \
   template void CudaEngine::cholesky_tile<T>(Items<T>, int*, index_t);                            \
-  template index_t CudaEngine::tile_limit<T>(const Items<T>&) const;                              \
   template bool CudaEngine::lu_whole<T>(Items<T>, Pivots<int>, int*, const LuTuning&);            \
   template void CudaEngine::lu_tile<T>(Items<T>, Pivots<int>, int*, index_t);                     \
   template index_t CudaEngine::lu_tile_limit<T>(const Items<T>&) const;                           \

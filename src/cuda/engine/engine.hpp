@@ -3,6 +3,7 @@
 #pragma once
 
 #include <core/engine.hpp>
+#include <core/fronts.hpp>
 #include <core/trace.hpp>
 #include <cuda/engine/confined_stream.hpp>
 #include <cuda/engine/copy_lane.hpp>
@@ -11,17 +12,9 @@
 
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
-
-namespace trifactor::core {
-struct Fronts;
-struct FrontLimits;
-struct MatrixRows;
-struct SolveLists;
-struct SolveLimits;
-struct SolveSteps;
-}  // namespace trifactor::core
 
 namespace trifactor::cuda {
 
@@ -39,6 +32,7 @@ std::string why_no_device();
 class DeviceScope {
  public:
   explicit DeviceScope(int device);
+  DeviceScope(int device, std::nothrow_t) noexcept;  // where memory is given back, perhaps after a device fault
   DeviceScope(const DeviceScope&) = delete;
   ~DeviceScope();
 
@@ -123,8 +117,6 @@ class CudaEngine {
   template <class T>
   void cholesky_tile(Items<T> A, int* info, index_t first);
   template <class T>
-  index_t tile_limit(const Items<T>& A) const;
-  template <class T>
   void trsm(Shape, Operand<T> A, Items<T> B, const int* info);
   template <class T>
   index_t trsm_limit(const Operand<T>& A, const Items<T>& B) const;
@@ -142,11 +134,7 @@ class CudaEngine {
   template <class T>
   void gemm(Operand<T> A, Operand<T> B, Items<T> C, const int* info);
   template <class T>
-  void herk(Items<const T> A, Items<T> C, const int* info);
-  template <class T>
-  void herk(Items<T> A, Items<T> C, const int* info) {
-    herk(Items<const T>(A), C, info);
-  }
+  void herk(std::type_identity_t<Items<const T>> A, Items<T> C, const int* info);
   template <class T>
   bool lu_whole(Items<T> A, Pivots<int> pivots, int* info, const LuTuning&);
   template <class T>
@@ -226,7 +214,7 @@ class CudaEngine {
 
   template <class T>
   void download(Items<T> A, T* host);
-  void download_wait();
+  void copies_wait();
   template <class T>
   void upload(Items<T> A, const T* host);
   void upload(int* target, const int* host, index_t n);
@@ -266,7 +254,6 @@ class CudaEngine {
   };
   void enqueue_call(CachedCall& direct, const std::function<void()>& run, CachedCall* indirect = nullptr,
                     const std::function<void()>& run_staged = {}, StagedArguments* staged = nullptr);
-  void open_capture_stream();
   void capture(CachedCall&, const std::function<void()>& run);
   void use_stream(void* stream);
   void open_lane(void* stream, bool owned);
@@ -286,7 +273,7 @@ class CudaEngine {
   void* event_ = nullptr;
   void* blas_ = nullptr;
   void* blas_workspace_ = nullptr;
-  void* flags_ = nullptr;             // of persistent kernels: zero between launches
+  void* flags_ = nullptr;             // messages between blocks: zero between launches
   GraphCache graphs_;                 // of the main lane
   void* capture_stream_ = nullptr;    // of the main lane: calls are captured from it
   bool inside_graph_ = false;         // of the main lane

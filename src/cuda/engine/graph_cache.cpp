@@ -71,15 +71,6 @@ void CudaEngine::enqueue_call(CachedCall& direct, const std::function<void()>& r
   enqueue_graph(*indirect);
 }
 
-void CudaEngine::open_capture_stream() {
-  if (capture_stream_) return;
-  int priority = 0;
-  check(cudaStreamGetPriority(as_stream(stream_), &priority), "cudaStreamGetPriority");
-  cudaStream_t s = nullptr;
-  check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority), "cudaStreamCreate");
-  capture_stream_ = s;
-}
-
 /// Captures what run() launches, from a stream of its own: the caller's may be one that cannot be captured, or that
 /// others use meanwhile. Where that fails there is no graph, and the lanes' streams are as before: what is wrong shows
 /// when the call is launched.
@@ -90,7 +81,13 @@ void CudaEngine::capture(CachedCall& call, const std::function<void()>& run) {
   void* const own = stream_;
   bool good = true, begun = false;
   try {
-    open_capture_stream();
+    if (!capture_stream_) {
+      int priority = 0;
+      check(cudaStreamGetPriority(as_stream(stream_), &priority), "cudaStreamGetPriority");
+      cudaStream_t s = nullptr;
+      check(cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, priority), "cudaStreamCreate");
+      capture_stream_ = s;
+    }
     use_stream(capture_stream_);
     check(cudaStreamBeginCapture(as_stream(capture_stream_), cudaStreamCaptureModeThreadLocal),
           "cudaStreamBeginCapture");

@@ -57,7 +57,7 @@ struct CachedCall {
 /// The calls that came last, those with staged arguments as calls of their own.
 class GraphCache {
  public:
-  /// Valid until so many others came: two finds in a row do not harm each other.
+  /// Valid until max_calls others came: two finds in a row do not harm each other.
   template <class Key>
   CachedCall& find(const Key& key) {
     const auto known = std::find_if(calls_.begin(), calls_.end(), [&](const CachedCall& c) {
@@ -99,12 +99,14 @@ class StagedArguments {
  public:
   template <class... A>
   explicit StagedArguments(Arena& arena, const A&... arguments)
-      : possible_((can_stage(arguments) && ...)),
-        room_(arena.take<char>(possible_ ? (bytes_of(arguments) + ... + 0) : 0)),
+      : bytes_((bytes_of(arguments) + ... + 0)),
+        possible_(bytes_ > 0 && (can_stage(arguments) && ...)),
+        room_(arena.take<char>(possible_ ? bytes_ : 0)),
         next_(room_.data()) {}
 
   /// Strided items are told by their addresses then: up to this size operations do the same with both.
   static constexpr index_t strided_limit = 512;
+  /// False where there is nothing to stage, too: the call with its own arguments is the only one then.
   bool possible() const { return possible_; }
 
   template <class T>
@@ -163,7 +165,7 @@ class StagedArguments {
   }
   template <class I>
   static index_t bytes_of(const Array<I>& a) {
-    return room<I>(a.size);  // null when scratch memory is asked for
+    return room<I>(a.size);  // of a null one too: a scratch query has no arrays
   }
   template <class V>
   static index_t bytes_of(const V&) {
@@ -180,6 +182,7 @@ class StagedArguments {
     return to;
   }
 
+  index_t bytes_;
   bool possible_;
   Arena::Scratch<char> room_;
   char* next_;

@@ -80,15 +80,11 @@ CudaEngine::CudaEngine(CudaEngine& main, Beside beside)
 }
 
 CudaEngine::~CudaEngine() {
-  const int device = device_;
-  int before = device;
-  cudaGetDevice(&before);
-  cudaSetDevice(device);
+  const DeviceScope scope(device_, std::nothrow);
   if (main_ == this) cudaStreamSynchronize(as_stream(stream_));
   side_.reset();
   background_.reset();
   close_lane();
-  cudaSetDevice(before);
 }
 
 /// `first`: its kernels go before those of other streams.
@@ -171,11 +167,8 @@ void* CudaEngine::allocate(std::size_t bytes) {
   return allocate_device(bytes);
 }
 void CudaEngine::deallocate(void* p) noexcept {
-  int before = device_;
-  cudaGetDevice(&before);
-  cudaSetDevice(device_);
+  const DeviceScope scope(device_, std::nothrow);
   cudaFree(p);
-  cudaSetDevice(before);
 }
 void CudaEngine::fill_zero(void* p, std::size_t bytes) {
   const auto scope = enter();
@@ -239,8 +232,8 @@ void CudaEngine::upload(int* target, const int* host, index_t n) {
   check(cudaMemcpyAsync(target, host, std::size_t(n) * sizeof(int), cudaMemcpyHostToDevice, as_stream(stream_)),
         "copy of pivots to the device");
 }
-void CudaEngine::download_wait() {
-  if (!arena().planning()) check(cudaStreamSynchronize(as_stream(stream_)), "copy of a panel to the host");
+void CudaEngine::copies_wait() {
+  if (!arena().planning()) check(cudaStreamSynchronize(as_stream(stream_)), "copies of panels");
 }
 
 #define TRIFACTOR_INSTANTIATE(T)                       \

@@ -20,7 +20,7 @@ struct LaunchStep {
 void enqueue(void* stream, LaunchStep&);
 /// Enqueues it on a stream that is being captured, and returns its node.
 void* enqueue_captured(void* stream, LaunchStep&);
-/// For the next time that the graph is enqueued; its step there is of the same kernel and grid.
+/// For the next time that the graph is enqueued; its step there is of the same kernel.
 void set_arguments(void* executable_graph, void* node, LaunchStep&);
 
 }  // namespace trifactor::cuda

@@ -61,20 +61,10 @@ void* allocate_page_locked(std::size_t bytes) {
   return data;
 }
 
-PageLocked::PageLocked(std::size_t bytes) {
-  if (bytes >= large) data_ = take_registered(bytes);
-  registered_ = data_ != nullptr;
-  if (!registered_) data_ = allocate_page_locked(bytes);
-}
-
-PageLocked::~PageLocked() {
-  if (!data_) return;
-  if (registered_) {
-    cudaHostUnregister(data_);
-    core::free_host(data_);
-  } else {
-    cudaFreeHost(data_);
-  }
+PageLocked page_locked(std::size_t bytes) {
+  if (void* const data = bytes >= large ? take_registered(bytes) : nullptr)
+    return {data, [](void* p) noexcept { cudaHostUnregister(p), core::free_host(p); }};
+  return {allocate_page_locked(bytes), [](void* p) noexcept { cudaFreeHost(p); }};
 }
 
 }  // namespace trifactor::cuda

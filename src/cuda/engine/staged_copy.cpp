@@ -13,7 +13,7 @@ namespace {
 
 using core::ByteColumns;
 
-// Starting values, not measured.
+// Not measured.
 constexpr std::size_t bytes_of_room = 4u << 20;
 constexpr std::size_t worth_staging = 2 * bytes_of_room;
 constexpr int most_threads = 8;
@@ -46,13 +46,17 @@ void copy_columns_on_host(const ByteColumns& from, const ByteColumns& to) {
 class StagedLane {
  public:
   StagedLane(void* stream, char* rooms) : stream_(as_stream(stream)), rooms_(rooms) {
-    for (cudaEvent_t& e : events_) check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreate");
+    try {
+      for (cudaEvent_t& e : events_) check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreate");
+    } catch (...) {
+      release();
+      throw;
+    }
   }
   StagedLane(const StagedLane&) = delete;
   ~StagedLane() {
     cudaStreamSynchronize(stream_);  // the rooms are given back
-    for (cudaEvent_t e : events_)
-      if (e) cudaEventDestroy(e);
+    release();
   }
 
   char* room(int k) const { return rooms_ + std::size_t(k) * bytes_of_room; }
@@ -63,6 +67,10 @@ class StagedLane {
   void wait(int k) { check(cudaEventSynchronize(events_[k]), "a staged copy"); }
 
  private:
+  void release() noexcept {
+    for (cudaEvent_t e : events_)
+      if (e) cudaEventDestroy(e);
+  }
   void begin(int k, const ByteColumns& from, const ByteColumns& to, cudaMemcpyKind kind) {
     if (from.cols == 1)
       check(cudaMemcpyAsync(to.data, from.data, from.rows, kind, stream_), "cudaMemcpyAsync");

@@ -53,13 +53,14 @@ void CudaEngine::add_marks(Trace& trace, const MarkedSpan& marked) {
                              moment(m.begin), moment(m.end)});
 }
 
-Moment CudaEngine::moment() const noexcept {
+Moment moment_on(void* stream) noexcept {
   cudaEvent_t event = nullptr;
   if (cudaEventCreate(&event) != cudaSuccess) return {};
-  if (cudaEventRecord(event, as_stream(stream_)) == cudaSuccess) return {0, event};
+  if (cudaEventRecord(event, as_stream(stream)) == cudaSuccess) return {0, event};
   cudaEventDestroy(event);
   return {};
 }
+Moment CudaEngine::moment() const noexcept { return moment_on(stream_); }
 
 double CudaEngine::seconds_of(const std::function<void()>& work) {
   const auto scope = enter();
@@ -107,11 +108,14 @@ void CudaEngine::finish_trace() {
     }
   cudaEventDestroy(as_event(trace_start_.event));
   trace_start_ = {};
-  for (const MarkedSpan& marked : marked_) {
-    if (main_lane == cudaSuccess && others == cudaSuccess) add_marks(trace, marked);
+  std::exception_ptr thrown;  // there may be no memory for the marks; all of theirs is given back nevertheless
+  for (const MarkedSpan& marked : std::exchange(marked_, {})) {
+    try {
+      if (main_lane == cudaSuccess && others == cudaSuccess && !thrown) add_marks(trace, marked);
+    } catch (...) { thrown = std::current_exception(); }
     cudaFree(marked.marks);
   }
-  marked_.clear();
+  if (thrown) std::rethrow_exception(thrown);
   check(main_lane, "a device fault surfaced at the end of a trace");
   check(others, "a device fault surfaced at the end of a trace");
 }

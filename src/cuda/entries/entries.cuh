@@ -137,8 +137,13 @@ template <class T>
 void CudaEngine::copy_matrix(Items<const T> from, Items<T> to) {
   if (arena().planning() || to.rows == 0 || to.cols == 0) return;
   const Traced traced(*this, "copy_matrix", to.rows, to.cols);
-  const dim3 grid(unsigned(ceil_div(to.rows, 32)), unsigned(ceil_div(to.cols, 32)));
-  launch(stream_, copy_matrix_kernel<T>, grid, 256, 0, from.item(0), to.item(0));
+  constexpr index_t max_columns = index_t(65535) * 32;  // of a launch: a grid is no higher
+  for (index_t j = 0; j < to.cols; j += max_columns) {
+    const index_t cols = min(max_columns, to.cols - j);
+    const dim3 grid(unsigned(ceil_div(to.rows, 32)), unsigned(ceil_div(cols, 32)));
+    launch(stream_, copy_matrix_kernel<T>, grid, 256, 0, from.block(0, j, from.rows, cols).item(0),
+           to.block(0, j, to.rows, cols).item(0));
+  }
 }
 
 /// A block for each 32 columns. What a hermitian matrix has on the other side of its diagonal are rows of the triangle

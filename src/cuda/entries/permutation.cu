@@ -1,4 +1,5 @@
-// Kernels without a scalar: the permutation that interchanges make, results of retries, staged arguments, and a pause.
+// Kernels without a scalar: the permutation that interchanges make, results of retries, the first failure of fronts,
+// staged arguments, and a pause.
 #include <core/fronts.hpp>
 #include <cuda/device/instructions.cuh>
 #include <cuda/engine/launch.cuh>
