@@ -10,8 +10,8 @@ using namespace core;
 
 // batched/cholesky_select.cuh: windows of any order in one launch, or, where each ragged item takes the kernel of its
 // own size, in three to eleven that overlap. These take so many ints of scratch memory (0: one launch, and `list` is
-// null), and flags, some 130, which must be zero and are so again afterwards. `resets`: info is decided here, not read.
-// Returns the way it went.
+// null), and flags, some 130, which must be zero and are so again afterwards. `resets`: info is decided here, not read,
+// as it always is with a list, whose items are whole matrices. Returns the way it went.
 template <class T>
 index_t cholesky_list_size(const Items<T>& A, const CholeskyTuning&);
 /// Largest batch of order n that gets whole-device scheduling, several items at a time. In larger ones each item up to
@@ -37,8 +37,8 @@ const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* 
 
 // batched/trsm.cuh
 inline constexpr index_t trsm_kernel_limit = 32;  // order of the triangle, which is held in shared memory
-// With pivots (data may be null), the rows of B are exchanged first: as many rows of B are solved as A has, and the
-// others may be exchanged with them.
+// With pivots (data may be null), B lies by columns, and its rows are exchanged first: as many rows of B are solved as
+// A has, and the others may be exchanged with them.
 template <class T>
 void launch_trsm(void* stream, Shape, Operand<T> A, Items<T> B, Pivots<const int> pivots, const int* info);
 // The order up to which a batch is solved in strips of right-hand sides, in one launch. Where strips are few, launches

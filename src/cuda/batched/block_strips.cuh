@@ -1,12 +1,93 @@
-// What the warps of a block that factors from the left work with: what they share, and strips of 16 rows of a block
-// column in registers, on their way to and from memory.
+// What the warps of a block that factors an item by block columns of 32 (cholesky_resident.cuh, cholesky_streamed.cuh)
+// work with: its shape, which says how many they are and which part of the factor stays in shared memory; what they
+// share; and strips of 16 rows of a block column in registers, on their way to and from memory.
 #pragma once
 
+#include <cuda/batched/diagonal_tile.cuh>
 #include <cuda/device/pipeline.cuh>
+#include <cuda/device/pivot_block.cuh>
 #include <cuda/device/triangle_io.cuh>
-#include <cuda/batched/block_shapes.cuh>
 
 namespace trifactor::cuda {
+
+/// Layout of a 32 x 32 tile of the factor that stays in shared memory: a lane's part of a fragment is contiguous, 16
+/// bytes of it, and the lanes follow each other. Operands are vector loads without padding or bank conflicts.
+template <class T>
+struct ResidentTile {
+  static constexpr int edge = 32, size = edge * edge;
+  static constexpr int vector = vector_of<T>;
+  /// Offset from a lane's first entry to the one 8 `eight` rows down and 4 `four` columns right.
+  __device__ static constexpr int offset(int eight, int four) {
+    return vector == 4 ? (four / 2 * 2 + eight / 2) * 128 + eight % 2 * 2 + four % 2
+                       : (four / 2 * 4 + eight) * 64 + four % 2;
+  }
+  /// Where a lane's entries begin.
+  __device__ static int place() { return vector * (int(threadIdx.x) % 32); }
+};
+/// Layout of a 32 x 32 tile that is copied from global memory: by columns, shifted so that fragment loads are free of
+/// bank conflicts and row-wise stores nearly so.
+template <class T>
+struct StreamedTile {
+  static constexpr int edge = 32, vector = 1;
+  static constexpr int four = sizeof(T) == 8 ? 145 : sizeof(T) == 4 ? 161 : 137;  // entries of four columns
+  static constexpr int eight = 2 * four;
+  static constexpr int size = edge / 4 * four;
+  /// Offset from a lane's first entry to the one 8 `down` rows down and 4 `fours` columns right.
+  __device__ static constexpr int offset(int down, int fours) { return fours * four + 8 * down; }
+  /// Of columns 0 to 7.
+  __device__ static constexpr int column(int k) {
+    const int c = k % 4;
+    return k / 4 * four + (sizeof(T) == 8 ? 32 * c + (c & 1) * 2 + (c >> 1) * 8 : sizeof(T) == 4 ? 40 * c : 34 * c);
+  }
+  __device__ static int place(const TilePlace& of) { return column(of.t) + of.g; }
+};
+
+/// What a shape is made of. Tiles are 32 x 32.
+struct BlockShape {
+  int warps;  // one factors diagonal tiles, the others are workers
+  int blocks_per_sm = 1;
+  int resident_tiles = 0;  // h: h x h tiles of the factor stay in shared memory, enough for 2 h rows of tiles; 0: none
+  int late_rows = 0;       // rows of tiles beyond, which are read from global memory until there is room
+  int wide = 1;            // diagonal tiles of a block column; the more, the less is read from global memory
+};
+
+/// What follows from a shape.
+template <class T, BlockShape shape>
+struct BlockColumns {
+  using Kernel = BlockColumns;
+  static constexpr bool in_panels = false;
+  static constexpr int warps = shape.warps, threads = 32 * warps, nb = 32, tiles = nb / 8;
+  static constexpr int blocks = shape.blocks_per_sm;
+  static constexpr int half = shape.resident_tiles, wide = shape.wide;
+  static constexpr bool resident = half > 0;
+  static constexpr const char* name = resident ? "resident" : "streamed";
+  static constexpr int strips = resident ? 2 : 1;  // of 16 rows, that a worker holds at once
+  static constexpr int workers = warps - 1;
+  // FP64 tensor-core products slow down other FP64 arithmetic on the same quarter of a multiprocessor tenfold: workers
+  // that share a quarter with the factoring warp come last, and update only if there is no other way.
+  static constexpr bool spares_quarter = resident && sizeof(Real<T>) == 8;
+  static constexpr int updaters = spares_quarter ? warps - (warps + 3) / 4 : workers;
+  static constexpr int chunk = 16 * workers * strips;
+  static constexpr int late = shape.late_rows, first_late = late ? 2 * nb * half : 1 << 30;
+  static constexpr int max_order = resident ? min((2 * half + late) * nb, chunk + nb) : 1 << 30;
+  static constexpr int ahead = sizeof(T) * strips * wide <= 8 ? 4 : 2;  // steps of 8 columns that are loaded ahead
+  // Steps of 8 columns that are unrolled. With four, doubles of a resident factor spill.
+  static constexpr int unrolled = sizeof(T) == (resident ? 8 : 16) ? 2 : 4;
+  static constexpr int ring = (sizeof(T) == 4 ? 3 : 2) * wide;  // streamed: tiles of right operands in flight or in use
+  static constexpr int slots = resident ? max(half * half, (2 * half + late) * late) : ring + wide - 1;
+  static constexpr int pitch = nb + column_pad<T>;
+  static constexpr int slot_size = resident ? ResidentTile<T>::size : StreamedTile<T>::size;
+  static constexpr int diagonals = resident ? 1 : wide;  // diagonal tiles in shared memory
+  static constexpr int entries =
+      slots * slot_size + (diagonals + 1) * nb * pitch + diagonals * (nb / 8) * PivotBlock<T>::size + nb;
+  static constexpr std::size_t bytes_of(index_t) { return entries * sizeof(T) + 16; }
+  /// Where tile (i, k) of the factor is; its slot is free for another when block row i is done.
+  __device__ static int slot(int i, int k) {
+    if (late > 0 && i >= 2 * half) return ((i - 2 * half) * (2 * half + late) + k) * ResidentTile<T>::size;
+    const int u = i < half ? k : k < half ? i - half : k - half, v = i < half ? i : k < half ? k : i - half;
+    return (u * half + v) * ResidentTile<T>::size;
+  }
+};
 
 /// Tile u of the 16 rows of which the lane's entries begin at p, and back.
 template <class Layout, class T>
@@ -59,14 +140,15 @@ struct BlockShared {
   __device__ static T* original() {  // it, before it is factored
     return diagonal(0) + Shape::diagonals * Shape::nb * Shape::pitch;
   }
-  /// Of the diagonal blocks of the tile, likewise.
+  /// The inverses of the diagonal blocks of the tile at k0.
   __device__ static T* inverses(int k0) {
     return original() + Shape::nb * Shape::pitch +
            k0 / Shape::nb % Shape::diagonals * (Shape::nb / 8 * PivotBlock<T>::size);
   }
   /// Of factor_tile.
   __device__ static T* scratch() { return inverses(0) + Shape::diagonals * (Shape::nb / 8) * PivotBlock<T>::size; }
-  /// The second half of the first diagonal tiles of a wide block column, below the diagonal.
+  /// Of a block column of two tiles, the solved tile below the first diagonal tile: its product is subtracted from the
+  /// second diagonal tile and from the rows below.
   __device__ static T* between() { return tiles() + Shape::ring * StreamedTile<T>::size; }
   /// Of the latest diagonal tile: 0, or the order of the minor that failed.
   __device__ static volatile int& status() { return *reinterpret_cast<volatile int*>(scratch() + Shape::nb); }

@@ -4,6 +4,7 @@
 
 #include <cuda/batched/cholesky_lanes.cuh>
 #include <cuda/batched/cholesky_warp.cuh>
+#include <cuda/engine/launch.cuh>
 
 namespace trifactor::cuda {
 

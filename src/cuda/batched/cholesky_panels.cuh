@@ -10,7 +10,9 @@ namespace trifactor::cuda {
 /// The shape of factor_panels, for orders up to `max_order_`.
 template <class T, int warps_, int blocks_, int max_order_>
 struct PanelShape {
-  static constexpr bool in_panels = true;
+  using Kernel = PanelShape;
+  static constexpr const char* name = "panels";
+  static constexpr bool in_panels = true, resident = true;
   static constexpr int warps = warps_, threads = 32 * warps, blocks = blocks_, max_order = max_order_;
   static constexpr int each =
       ceil_div(max_order / 16 - 1, warps - 1);  // pairs of tiles to a warp: the first has but one
@@ -20,7 +22,6 @@ struct PanelShape {
   static constexpr std::size_t bytes_of(index_t n) {
     return (scratch + TileStore<T>::size(int(min(n, index_t(max_order))))) * sizeof(T);
   }
-  static constexpr std::size_t bytes = bytes_of(max_order);
 };
 /// `pairs` pairs of tiles of panel p in registers: rows p + 2 (first + j step) of tiles and the next; where the last is
 /// missing, the one before once more.

@@ -79,14 +79,6 @@ template <class Shape, int max_order_>
 struct UpTo : Shape {
   static constexpr int max_order = max_order_;
 };
-template <class Shape>
-struct KernelShape {
-  using type = Shape;
-};
-template <class Shape, int max_order>
-struct KernelShape<UpTo<Shape, max_order>> {
-  using type = Shape;
-};
 
 template <class... Shapes>
 struct ShapeList {};
@@ -146,21 +138,6 @@ Method method_of(index_t n, const CholeskyTuning& tuning) {
   if (n <= min(tuning.small, lanes_max_order)) return Method::Lanes;
   return n <= min(resident_max_order<T>(tuning), warp_max_order) ? Method::Warp : Method::Block;
 }
-/// The largest order that the shape takes: all of them if it streams.
-template <class T, class Shape>
-index_t shape_max_order(const CholeskyTuning& tuning) {
-  if constexpr (requires { Shape::resident; })
-    if (!Shape::resident) return std::numeric_limits<index_t>::max();
-  return min(index_t(Shape::max_order), resident_max_order<T>(tuning));
-}
-/// What the path of a call says.
-template <class Shape>
-constexpr const char* shape_name() {
-  if constexpr (Shape::in_panels)
-    return "panels";
-  else
-    return Shape::resident ? "resident" : "streamed";
-}
 
 // ---- items of one size, and few ragged ones ----
 
@@ -169,10 +146,11 @@ template <class T, class Go, class... Shapes>
 const char* launch_blocks(const Items<T>& A, const CholeskyTuning& tuning, Go go, ShapeList<Shapes...>) {
   const char* name = nullptr;
   const auto try_shape = [&]<class Shape>(std::type_identity<Shape>) {
-    if (name || A.rows > shape_max_order<T, Shape>(tuning)) return;
-    using Kernel = typename KernelShape<Shape>::type;
-    go(cholesky_block_kernel<T, Kernel>, grid_for(A.count), Shape::threads, Shape::bytes_of(A.rows), BlockWork{});
-    name = shape_name<Kernel>();
+    const bool holds = !Shape::resident || A.rows <= min(index_t(Shape::max_order), resident_max_order<T>(tuning));
+    if (name || !holds) return;
+    go(cholesky_block_kernel<T, typename Shape::Kernel>, grid_for(A.count), Shape::threads, Shape::bytes_of(A.rows),
+       BlockWork{});
+    name = Shape::name;
   };
   (try_shape(std::type_identity<Shapes>{}), ...);
   return name;
@@ -181,14 +159,12 @@ const char* launch_blocks(const Items<T>& A, const CholeskyTuning& tuning, Go go
 /// Calls go(kernel, grid, bytes) for cholesky_mixed_kernel.
 template <class T, class Go>
 void with_mixed(const Items<T>& A, Go go) {
-  const auto with = [&]<int max_tiles>(std::integral_constant<int, max_tiles>) {
-    const std::size_t bytes = sizeof(T) * MixedShape<T, max_tiles>::entries(int(min(A.rows, index_t(8 * max_tiles))));
+  const index_t n = min(A.rows, warp_max_order);
+  with_least<32, 64>(n, [&]<int order>(std::integral_constant<int, order>) {
+    constexpr int max_tiles = order / 8;
+    const std::size_t bytes = sizeof(T) * MixedShape<T, max_tiles>::entries(int(n));
     go(cholesky_mixed_kernel<T, max_tiles>, dim3(unsigned(ceil_div(A.count, Chunk<T>::size)), Chunk<T>::size), bytes);
-  };
-  if (A.rows <= 32)
-    with(std::integral_constant<int, 4>{});
-  else
-    with(std::integral_constant<int, 8>{});
+  });
 }
 
 /// One launch for all items. Returns the path.
@@ -214,25 +190,13 @@ const char* launch_one(void* stream, const Items<T>& A, int* info, index_t first
     };
     A.is_flipped ? with(std::true_type{}) : with(std::false_type{});
   };
-  const auto warp = [&]<int max_tiles>(std::integral_constant<int, max_tiles>) {
+  const auto warp = [&]<int order>(std::integral_constant<int, order>) {
+    constexpr int max_tiles = order / 8;
     const std::size_t bytes = WarpShape<T, max_tiles>::entries(int(A.rows)) * sizeof(T);
     go(cholesky_warp_kernel<T, max_tiles>, grid_for(A.count), 32, bytes, A.is_flipped);
   };
-  using std::integral_constant;
-  if (method == Method::Lanes) {
-    if (A.rows <= 4)
-      lanes(integral_constant<int, 4>{});
-    else if (A.rows <= 8)
-      lanes(integral_constant<int, 8>{});
-    else
-      lanes(integral_constant<int, 16>{});
-    return "lanes";
-  }
-  if (A.rows <= 32)
-    warp(integral_constant<int, 4>{});
-  else
-    warp(integral_constant<int, 8>{});
-  return "warp";
+  if (method == Method::Lanes) return with_least<4, 8, 16>(A.rows, lanes), "lanes";
+  return with_least<32, 64>(A.rows, warp), "warp";
 }
 
 // ---- many ragged items: each by the kernel of its own size ----
@@ -272,8 +236,10 @@ void set_large_levels(ItemList& list, index_t max_order, int multiprocessors, co
 /// A launch that lists the items of more than 64 rows by size, one for each shape that may occur, from the largest on,
 /// and one for the items of up to 64 rows. Each begins where the one before leaves multiprocessors free.
 template <class T, class... Shapes>
-void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
-                   const CholeskyTuning& tuning, const ListRoom<T>& room, ShapeList<Shapes...>) {
+void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, const CholeskyTuning& tuning,
+                   const ListRoom<T>& room, ShapeList<Shapes...>) {
+  index_t first = 0;  // a list is made of whole matrices alone
+  bool resets = true;
   constexpr int shapes = int(sizeof...(Shapes));
   static_assert(shapes + 1 <= ItemList::slices);
   const index_t resident = min(min(A.rows, tuning.whole), resident_max_order<T>(tuning));
@@ -286,9 +252,8 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
   const bool all_at_once = A.count <= 6 * multiprocessors;
   int r = shapes + 1;
   const auto limit = [&]<class Shape>(std::type_identity<Shape>) {
-    using Kernel = typename KernelShape<Shape>::type;
     --r;
-    if (all_at_once && !std::is_same_v<Shape, Kernel>) return;
+    if (all_at_once && !std::is_same_v<Shape, typename Shape::Kernel>) return;
     max_order[r] = r == 1 ? A.rows : min(resident, index_t(Shape::max_order));
   };
   (limit(std::type_identity<Shapes>{}), ...);
@@ -316,12 +281,12 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
     if (max_order[r] <= max_order[r + 1]) return;
     work[r] = {list.order, list.bounds + r, list.next + r};
     const unsigned grid = unsigned(min(A.count, index_t(multiprocessors) * Shape::blocks));
-    const auto k = reinterpret_cast<const void*>(cholesky_block_kernel<T, typename KernelShape<Shape>::type>);
+    const auto k = reinterpret_cast<const void*>(cholesky_block_kernel<T, typename Shape::Kernel>);
     of_shape[r] = {k,
                    {grid, 1},
                    Shape::threads,
                    Shape::bytes_of(max_order[r]),
-                   granted(k).overlaps,
+                   granted(k),
                    {&A, &work[r], &info, &first, &resets}};
   };
   (add(std::type_identity<Shapes>{}), ...);
@@ -333,8 +298,7 @@ void launch_listed(void* stream, int multiprocessors, Items<T> A, int* info, ind
     }
   with_mixed(A, [&](auto kernel, dim3 grid, std::size_t bytes) {
     const auto k = reinterpret_cast<const void*>(kernel);
-    step[steps++] = {
-        k, {grid.x, grid.y}, 32, bytes, granted(k).overlaps && steps > 1, {&A, &below, &info, &first, &resets}};
+    step[steps++] = {k, {grid.x, grid.y}, 32, bytes, granted(k) && steps > 1, {&A, &below, &info, &first, &resets}};
   });
   for (int i = 0; i < steps; ++i) enqueue(stream, step[i]);
 }
@@ -343,7 +307,7 @@ template <class T>
 const char* launch_cholesky(void* stream, int multiprocessors, Items<T> A, int* info, index_t first, bool resets,
                             const CholeskyTuning& tuning, const ListRoom<T>& room) {
   if (room.list) {
-    launch_listed(stream, multiprocessors, A, info, first, resets, tuning, room, typename BlockShapes<T>::All{});
+    launch_listed(stream, multiprocessors, A, info, tuning, room, typename BlockShapes<T>::All{});
     return "sorted";
   }
   if (room.sets > 0) {

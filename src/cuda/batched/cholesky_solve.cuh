@@ -6,7 +6,6 @@
 #include <cuda/engine/engine.hpp>
 #include <cuda/engine/launch.cuh>
 #include <cuda/batched/cholesky_warp.cuh>
-#include <cuda/device/pivot_block.cuh>
 #include <cuda/batched/cholesky_lanes.cuh>
 
 namespace trifactor::cuda {
@@ -134,7 +133,7 @@ __device__ void solve_with_factor(SharedFactor<T, 16 * strips> factor, const T* 
 /// Whether item b is to be factored and solved for.
 template <class T>
 __device__ bool fits(const Items<T>& A, const Items<T>& B, index_t b) {
-  return wanted(A, b, nullptr, true) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
+  return A.possible_square(b) && B.possible(b) && (!B.ragged() || B.item_rows[b] == A.item_rows[b]);
 }
 
 /// Items whose info is not 0 are skipped.
@@ -246,23 +245,14 @@ bool CudaEngine::cholesky_solve_whole(Items<T> A, bool flipped, Items<T> B, int*
         flipped ? cholesky_solve_lanes_kernel<T, width, true> : cholesky_solve_lanes_kernel<T, width, false>;
     launch(stream_, kernel, grid_of_all(ceil_div(B.count, Shape::items)), Shape::threads, Shape::bytes, A, B, info);
   };
-  const auto tiles = [&]<int max_tiles>(std::integral_constant<int, max_tiles>) {
+  const auto large = [&]<int order>(std::integral_constant<int, order>) {
+    constexpr int max_tiles = order / 8;
     using Shape = WarpShape<T, max_tiles>;
     const std::size_t bytes = std::size_t(Shape::entries(int(A.rows)) + Shape::right) * sizeof(T);
     launch(stream_, cholesky_solve_warp_kernel<T, max_tiles>, grid_for(B.count), 32, bytes, A, flipped, B, info);
   };
-  using std::integral_constant;
   const index_t n = A.ragged() || B.ragged() ? max(A.rows, index_t(17)) : A.rows;  // ragged items have a warp each
-  if (n <= 4)
-    small(integral_constant<int, 4>{});
-  else if (n <= 8)
-    small(integral_constant<int, 8>{});
-  else if (n <= 16)
-    small(integral_constant<int, 16>{});
-  else if (n <= 32)
-    tiles(integral_constant<int, 4>{});
-  else
-    tiles(integral_constant<int, 8>{});
+  n <= 16 ? with_least<4, 8, 16>(n, small) : with_least<32, 64>(n, large);
   return true;
 }
 
@@ -273,14 +263,11 @@ bool CudaEngine::cholesky_solved_whole(Items<const T> L, bool flipped, Items<T> 
   if (arena().planning()) return true;
   const Traced traced(*this, "cholesky_solved_whole", L.rows, X.cols);
   set_path("one launch");
-  const auto go = [&]<int strips>(std::integral_constant<int, strips>) {
+  with_least<32, 64>(L.rows, [&]<int order>(std::integral_constant<int, order>) {
+    constexpr int strips = order / 16;
     launch(stream_, cholesky_solve_kernel<T, strips>, grid_for(X.count), 32, SolveShape<T, strips>::entries * sizeof(T),
            L, flipped, X, info);
-  };
-  if (L.rows <= 32)
-    go(std::integral_constant<int, 2>{});
-  else
-    go(std::integral_constant<int, 4>{});
+  });
   return true;
 }
 

@@ -12,6 +12,7 @@ __device__ __noinline__ void streamed_chain(Tile<T> given) {
   using Copied = StreamedTile<T>;
   const Tile<T> A = opaque(given);
   constexpr int nb = Shape::nb, width = nb * Shape::wide;
+  static_assert(Shape::wide <= 2);
   const int n = int(A.rows);
   for (int k = 0; k < min(width, n); k += nb) prefetch_columns(A, k);
   for (int k0 = 0; k0 < n; k0 += width) {

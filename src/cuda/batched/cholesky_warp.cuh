@@ -2,7 +2,6 @@
 // they are; panels of eight columns are factored with a row to a lane.
 #pragma once
 
-#include <cuda/engine/launch.cuh>
 #include <cuda/batched/items.cuh>
 #include <cuda/batched/warp_tiles.cuh>
 
@@ -26,16 +25,14 @@ struct PanelRows {
     }
     inside = lane >= 8 || 8 * p + lane < n;
   }
-  template <int all>
-  __device__ __forceinline__ void read(T (&a)[all][8]) const {
+  __device__ __forceinline__ void read(T (&a)[each][8]) const {
 #pragma unroll
     for (int e = 0; e < each; ++e) read_row(tile[e], r[e], a[e]);
     if (!inside)  // the identity goes on below
 #pragma unroll
       for (int c = 0; c < 8; ++c) a[0][c] = T(c == r[0] ? 1 : 0);
   }
-  template <int all>
-  __device__ __forceinline__ void write(const T (&a)[all][8]) const {
+  __device__ __forceinline__ void write(const T (&a)[each][8]) const {
 #pragma unroll
     for (int e = 0; e < each; ++e)
       if (own[e]) write_row(tile[e], r[e], a[e]);

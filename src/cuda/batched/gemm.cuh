@@ -26,7 +26,7 @@ struct UpdateShape {
 template <class T>
 struct Slices {
   using S = UpdateShape<T>;
-  static constexpr int wide = 16 / int(sizeof(T)), each = S::edge * S::depth / S::threads;
+  static constexpr int wide = vector_of<T>, each = S::edge * S::depth / S::threads;
   const T* from;
   index_t step, advance;  // to the next copy of this thread, and to the next slice
   int rows, cols;         // that lie in X from its first entry on
@@ -138,8 +138,7 @@ __global__ void __launch_bounds__(UpdateShape<T>::threads, UpdateShape<T>::block
           }
           __syncthreads();  // the slices are there, and everyone is done with those before
           fetch(chunk + stages - 1);
-          if (!outside)
-            sum.template subtract<depth>(a_slice(chunk), b_slice(chunk), Layout<true, S::pitch>{}, [](int) {});
+          if (!outside) sum.template subtract<depth, S::pitch>(a_slice(chunk), b_slice(chunk), [](int) {});
         }
         asm volatile("" : "+l"(own.row_stride), "+l"(own.col_stride));  // optimization barrier: addresses would spill
         if (pairs)

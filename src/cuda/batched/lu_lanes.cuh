@@ -31,13 +31,7 @@ class LaneColumn {
   }
   __device__ void store(const T (&a)[width]) const {
     if (aligned) {
-#pragma unroll
-      for (int i = 0; i < width; i += together) {
-        Vector x;
-#pragma unroll
-        for (int v = 0; v < together; ++v) x.v[v] = a[i + v];
-        reinterpret_cast<Vector*>(data)[i / together] = x;
-      }
+      write_vectors(data, a);
     } else {
 #pragma unroll
       for (int i = 0; i < width; ++i)
@@ -46,7 +40,7 @@ class LaneColumn {
   }
 
  private:
-  static constexpr int together = 16 / int(sizeof(T));
+  static constexpr int together = vector_of<T>;
   using Vector = EntryVector<T, together>;
   T* const data;
   const index_t stride;

@@ -8,8 +8,6 @@
 
 namespace trifactor::cuda {
 
-using namespace core;
-
 /// |a| as two words that compare as the moduli do, the high one first; a NaN beats every number.
 struct PivotKey {
   unsigned high, low;
@@ -107,7 +105,7 @@ struct LaneGroup {
 /// or to a block.
 template <class T, int width, int step, int lanes, bool is_block>
 struct LuRows {
-  static constexpr int vector = 16 / int(sizeof(T)) > 1 ? 16 / int(sizeof(T)) : 1;  // entries that are moved together
+  static constexpr int vector = vector_of<T>;
   static constexpr bool two_words = sizeof(Real<T>) == 8;
   static_assert(width % step == 0 && step % vector == 0);
   using Vector = EntryVector<T, vector>;

@@ -8,7 +8,6 @@
 #include <cuda/batched/lu_panel.cuh>
 
 #include <bit>
-#include <utility>
 
 namespace trifactor::cuda {
 
@@ -73,13 +72,6 @@ void launch_lu_group(void* stream, const Items<T>& A, const Pivots<int>& pivots,
   const index_t blocks = ceil_div(A.count, lu_group_threads / lu_lanes<width>);
   launch(stream, lu_group_kernel<T, width, step>, grid_for(blocks), lu_group_threads, 0, A, pivots, info, resets);
 }
-/// Order 4 of f64 takes 3.65 us so and 4.12 with a row to a lane; order 8 takes longer (10,000 items, H200).
-template <class T>
-void launch_lu_lanes(void* stream, const Items<T>& A, const Pivots<int>& pivots, int* info, bool resets) {
-  constexpr int width = 4;
-  const dim3 blocks = grid_of_all(ceil_div(A.count, lu_lanes_threads / width));
-  launch(stream, lu_lanes_kernel<T, width>, blocks, lu_lanes_threads, 0, A, pivots, info, resets);
-}
 template <class T, int width, int threads>
 void launch_lu_block(void* stream, const Items<T>& A, const Pivots<int>& pivots, int* info, bool resets) {
   launch(stream, lu_block_kernel<T, width, lu_step, threads>, grid_for(A.count), unsigned(ceil_div(A.rows, 32) * 32), 0,
@@ -89,11 +81,14 @@ void launch_lu_block(void* stream, const Items<T>& A, const Pivots<int>& pivots,
 template <class T>
 void launch_lu_rows(void* stream, Items<T> A, Pivots<int> pivots, int* info, bool resets) {
   const index_t edge = max(A.rows, A.cols);
-  if (edge <= 4) return launch_lu_lanes(stream, A, pivots, info, resets);
-  const auto in_group = [&]<int... width>(std::integer_sequence<int, width...>) {
-    return ((edge <= width && (launch_lu_group<T, width>(stream, A, pivots, info, resets), true)) || ...);
-  };
-  if (in_group(std::integer_sequence<int, 8, 12, 16, 20, 24, 28, 32>{})) return;
+  // Order 4 of f64 takes 3.65 us in lanes and 4.12 with a row to a lane; order 8 takes longer (10,000 items, H200).
+  constexpr int lanes = 4;
+  if (edge <= lanes)
+    return launch(stream, lu_lanes_kernel<T, lanes>, grid_of_all(ceil_div(A.count, lu_lanes_threads / lanes)),
+                  lu_lanes_threads, 0, A, pivots, info, resets);
+  if (edge <= 32)
+    return with_least<8, 12, 16, 20, 24, 28, 32>(
+        edge, [&](auto width) { launch_lu_group<T, width.value>(stream, A, pivots, info, resets); });
   constexpr int narrow = int(lu_columns<T>(1024)), medium = int(lu_columns<T>(512)), wide = int(lu_columns<T>(128));
   if (A.cols <= narrow) return launch_lu_block<T, narrow, 1024>(stream, A, pivots, info, resets);
   if (A.cols <= medium) return launch_lu_block<T, medium, 512>(stream, A, pivots, info, resets);

@@ -1,5 +1,5 @@
-// LU with partial pivoting of matrices of up to 128 rows and columns that lie in the shared memory of a block: panels
-// in registers, a row to a thread, and updates on the tensor cores.
+// LU with partial pivoting of matrices of up to 128 rows that lie in the shared memory of a block, which bounds their
+// columns (lu_resident_fits): panels in registers, a row to a thread, and updates on the tensor cores.
 #pragma once
 
 #include <cuda/batched/batched.hpp>

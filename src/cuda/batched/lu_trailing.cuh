@@ -15,7 +15,7 @@ struct LuStrip {
   static constexpr int width = width_, cols = cols_, tiles = cols / 8;
   static constexpr int warps = 4, threads = 32 * warps;
   static constexpr int blocks = 4;  // on a multiprocessor
-  static constexpr int vector = 16 / int(sizeof(T));
+  static constexpr int vector = vector_of<T>;
   static constexpr int pitch = width + vector;  // between columns of the rows that are solved
   static constexpr int line = 16 + vector;      // between rows of the triangles on the diagonal
   static constexpr std::size_t bytes = (std::size_t(pitch) * cols + std::size_t(width) * line) * sizeof(T);
@@ -62,13 +62,10 @@ struct SolvedOperand {
   const T* X;
   int g, t;
   __device__ __forceinline__ void operator()(int q, int k, RightPart<T> (&y)[2]) const {
-    using Vector = typename S::Vector;
+    T v[4];
+    read_vectors(X + (8 * q + g) * S::pitch + k + 4 * t, v);
 #pragma unroll
-    for (int s = 0; s < 4; s += S::vector) {
-      const Vector v = *reinterpret_cast<const Vector*>(X + (8 * q + g) * S::pitch + k + 4 * t + s);
-#pragma unroll
-      for (int e = 0; e < S::vector; ++e) y[(s + e) / 2].v[(s + e) % 2] = v.v[e];
-    }
+    for (int s = 0; s < 4; ++s) y[s / 2].v[s % 2] = v[s];
   }
 };
 
@@ -86,12 +83,7 @@ __device__ __forceinline__ void solve_sixteen(T* column, const T* D) {
   using Vector = typename S::Vector;
   constexpr int vector = S::vector;
   T v[16];
-#pragma unroll
-  for (int i = 0; i < 16; i += vector) {
-    const Vector y = *reinterpret_cast<const Vector*>(column + i);
-#pragma unroll
-    for (int e = 0; e < vector; ++e) v[i + e] = y.v[e];
-  }
+  read_vectors(column, v);
 #pragma unroll
   for (int i = 1; i < 16; ++i)
 #pragma unroll
@@ -101,13 +93,7 @@ __device__ __forceinline__ void solve_sixteen(T* column, const T* D) {
       for (int e = 0; e < vector; ++e)
         if (c + e < i) v[i] = minus_product(v[i], y.v[e], v[c + e]);
     }
-#pragma unroll
-  for (int i = 0; i < 16; i += vector) {
-    Vector y;
-#pragma unroll
-    for (int e = 0; e < vector; ++e) y.v[e] = v[i + e];
-    *reinterpret_cast<Vector*>(column + i) = y;
-  }
+  write_vectors(column, v);
 }
 /// X := L11^-1 X, 16 rows at a time; D holds the triangles on the diagonal of L11. By all threads of the block.
 template <class T, class S>
@@ -138,14 +124,6 @@ __device__ __forceinline__ void solve_strip_rows(const PanelOperand<T>& left, co
       }
     }
   }
-}
-
-/// A column of X goes back to the matrix. By one warp.
-template <class T, class S>
-__device__ __forceinline__ void store_solved(const T* column, T* to, int solved, int lane) {
-#pragma unroll
-  for (int i = 0; i < S::width; i += 32)
-    if (lane + i < solved) to[lane + i] = column[lane + i];
 }
 
 /// 16 rows of the strip below the rows that are solved, in the registers of a warp.
@@ -238,10 +216,16 @@ __global__ void __launch_bounds__(S::threads, S::blocks)
       const PanelOperand<T> left{l, g, t};
       const SolvedOperand<T, S> right{X, g, t};
       solve_strip_rows<T, S>(left, right, solved, X, D, rank, warp);
-      for (int c = warp; c < wide; c += warps) store_solved<T, S>(X + c * S::pitch, a + c * ld, solved, lane);
-        // The rows below. What was exchanged into them was written by this block, before a barrier.
+      for (int c = warp; c < wide; c += warps) {
+        const T* const column = X + c * S::pitch;
+        T* const to = a + c * ld;
+#pragma unroll
+        for (int i = 0; i < width; i += 32)
+          if (lane + i < solved) to[lane + i] = column[lane + i];
+      }
 #pragma unroll 1
       for (int i = solved + 16 * warp; i < m; i += 16 * warps) {
+        // The rows below. What was exchanged into them was written by this block, before a barrier.
         LeftPart<T> x[2], next[2];
         left(i, m, 0, x);
         StripRows<T, S> sum{{i + g < m, i + g + 8 < m}, wide - 2 * t};
@@ -277,15 +261,12 @@ void launch_lu_trailing_update(void* stream, Items<const T> L, Pivots<const int>
     // The strips that all blocks work on must fit in the L2 cache between exchange and update.
     // H200, n = 512: f64 4.85 ms with 32 columns, 6.00 with 64; f32 3.00 with 64, 3.69 with 32.
     constexpr int wide = sizeof(T) == 8 ? 32 : 64;
-    const auto with = [&](auto width) {
+    with_least<32, 64, int(lu_trailing_limit)>(L.cols, [&](auto width) {
       if (A.cols <= 32)
         launch_lu_strips<T, LuStrip<T, width.value, 32>>(stream, L, pivots, A, info);
       else
         launch_lu_strips<T, LuStrip<T, width.value, wide>>(stream, L, pivots, A, info);
-    };
-    if (L.cols <= 32) return with(std::integral_constant<int, 32>{});
-    if (L.cols <= 64) return with(std::integral_constant<int, 64>{});
-    with(std::integral_constant<int, int(lu_trailing_limit)>{});
+    });
   }
 }
 

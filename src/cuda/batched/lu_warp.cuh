@@ -2,11 +2,9 @@
 // factors a panel, with up to four rows to a lane, while the others still update the columns beyond it.
 #pragma once
 
-#include <cuda/batched/batched.hpp>
-#include <cuda/device/pipeline.cuh>
-#include <cuda/engine/launch.cuh>
 #include <cuda/batched/lu_panel.cuh>
 #include <cuda/device/fragments.cuh>
+#include <cuda/device/pipeline.cuh>
 
 namespace trifactor::cuda {
 
@@ -188,12 +186,7 @@ struct LuWarp {
       asm volatile("" ::: "memory");  // optimization barrier: loop invariants held in registers would spill
       float x[width], top[width], *const column = M + j * P + k;
       if (steps == width) {
-#pragma unroll
-        for (int i = 0; i < width; i += 4) {
-          const Vector v = *reinterpret_cast<const Vector*>(column + i);
-#pragma unroll
-          for (int e = 0; e < 4; ++e) top[i + e] = v.v[e];
-        }
+        read_vectors(column, top);
       } else {
 #pragma unroll
         for (int i = 0; i < width; ++i) top[i] = i < steps ? column[i] : 0.0f;
@@ -213,9 +206,7 @@ struct LuWarp {
             if (c + e < i) x[i] = minus_product(x[i], l.v[e], x[c + e]);
         }
       if (steps == width) {
-#pragma unroll
-        for (int i = 0; i < width; i += 4)
-          *reinterpret_cast<Vector*>(column + i) = {{x[i], x[i + 1], x[i + 2], x[i + 3]}};
+        write_vectors(column, x);
       } else {
 #pragma unroll
         for (int i = 0; i < width; ++i)

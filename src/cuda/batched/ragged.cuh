@@ -17,7 +17,7 @@ struct ItemList {
   int* next;    // of slice r: the place that is handed out next
   int* flags;
   int least[slices];  // rows of the items of a slice, unless they are of slice 0
-  // Slice 0 takes the items of more than above[i] rows if they are no , for the first such i.
+  // Slice 0 takes the items of more than above[i] rows if they are no more than at_most[i], for the first such i.
   static constexpr int levels = 8;
   int above[levels], at_most[levels];
 
@@ -43,7 +43,7 @@ struct ItemList {
 /// list, the second puts them there. Tickets tell who does what: all that one waits for have begun.
 template <class T>
 __global__ void __launch_bounds__(32) list_items_kernel(Items<T> A, ItemList list) {
-  let_next_start();  // persistent_list_kernel, which waits for the list, but not to be launched
+  let_next_start();  // the next launch may begin: persistent_list_kernel waits for the list itself
   const int chunks = int(gridDim.x / 2), lane = int(threadIdx.x);
   const int ticket = __shfl_sync(~0u, lane == 0 ? atomicAdd(list.ticket(), 1) : 0, 0);
   const bool counts = ticket < chunks;

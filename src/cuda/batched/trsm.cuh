@@ -1,5 +1,6 @@
-// Solves with a triangle that fits in shared memory: one block for each item and each strip of right-hand sides, which
-// lie in the registers of a lane each.
+// Solves of a batch, one block for each item and each strip of right-hand sides: with a triangle that fits in shared
+// memory, a right-hand side in the registers of a lane (trsm_kernel), or with a larger one whose tiles stream through
+// shared memory, where the strip stays (trsm_strip_kernel).
 #pragma once
 
 #include <cuda/batched/batched.hpp>
@@ -16,7 +17,7 @@ namespace trifactor::cuda {
 template <class T>
 struct TrsmShape {
   static constexpr int edge = int(trsm_kernel_limit), pitch = edge + 1;
-  static constexpr int vector = max(1, 16 / int(sizeof(T))), column = edge + vector;  // between columns of the triangle
+  static constexpr int vector = vector_of<T>, column = edge + vector;  // between columns of the triangle
   static constexpr int warps = sizeof(T) > 8 ? 2 : 4;
   static constexpr std::size_t bytes = sizeof(T) * (edge * column + warps * edge * pitch);
   using Vector = EntryVector<T, vector>;

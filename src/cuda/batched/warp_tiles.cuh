@@ -13,8 +13,8 @@ __device__ constexpr int tile_number(int i, int k) { return int(unsigned(i * (i 
 /// a row to a lane.
 template <class T>
 struct TileStore {
-  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries of one load
-  static constexpr int pitch = 64;                                         // between tiles
+  static constexpr int vector = vector_of<T>;
+  static constexpr int pitch = 64;  // between tiles
   __device__ static constexpr int tile(int i, int k) { return pitch * tile_number(i, k); }
   /// Offset of entry (r, c) in a tile.
   __device__ static constexpr int place(int r, int c) {

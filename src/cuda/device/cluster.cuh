@@ -32,23 +32,10 @@ __device__ inline unsigned shared_address_of(unsigned address, int block) {
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
   return there;
 }
-/// An entry of another block's shared memory.
-template <class T>
-__device__ T load_shared_of(unsigned address) {
-  T x;
-  if constexpr (sizeof(T) == 4) {
-    unsigned v;
-    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(address) : "memory");
-    memcpy(&x, &v, 4);
-  } else if constexpr (sizeof(T) == 8) {
-    unsigned long long v;
-    asm volatile("ld.shared::cluster.u64 %0, [%1];" : "=l"(v) : "r"(address) : "memory");
-    memcpy(&x, &v, 8);
-  } else {
-    unsigned long long v[2];
-    asm volatile("ld.shared::cluster.v2.u64 {%0, %1}, [%2];" : "=l"(v[0]), "=l"(v[1]) : "r"(address) : "memory");
-    memcpy(&x, v, 16);
-  }
+/// A number in another block's shared memory.
+__device__ inline int load_shared_of(unsigned address) {
+  int x;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
   return x;
 }
 /// Reading a message: four bytes of this block's shared memory; and 16 of it, without a branch.
@@ -82,10 +69,6 @@ __device__ inline void send_async_if(bool wanted, unsigned address, const ulongl
       " @p st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3]; }" ::"r"(address),
       "l"(x.x), "l"(x.y), "r"(barrier), "r"(int(wanted))
       : "memory");
-}
-/// Arrives at a barrier of this block, whose phase also ends only when so many bytes were sent to it.
-__device__ inline void barrier_arrive_expecting(unsigned barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 #endif
 

@@ -34,10 +34,6 @@ bool make_map(CUtensorMap& map, double* A, index_t stride, index_t n) {
 /// Whether this is compiled for a device that has a copy engine.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 inline constexpr bool copies_boxes = true;
-/// Arrives, and announces so many bytes by the copy engine.
-__device__ inline void barrier_expect(unsigned barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
 /// What the caller read and wrote, or has acquired, comes before what the copy engine does for it from here on.
 __device__ inline void fence_copy_engine() { asm volatile("fence.proxy.async;" ::: "memory"); }
 __device__ inline void copy_box(unsigned shared, const CUtensorMap* map, int x, int y, unsigned barrier) {
@@ -56,7 +52,6 @@ __device__ inline void copy_box(unsigned shared, const CUtensorMap* map, int x, 
 }
 #else
 inline constexpr bool copies_boxes = false;
-__device__ inline void barrier_expect(unsigned, int) {}
 __device__ inline void fence_copy_engine() {}
 __device__ inline void copy_box(unsigned, const CUtensorMap*, int, int, unsigned) {}
 __device__ inline void copy_box(unsigned, const CUtensorMap*, int, int, int, unsigned) {}

@@ -39,7 +39,7 @@ __device__ __forceinline__ T from_lane(T x, int l) {
 /// `count` neighbours in shared memory, on a boundary of 16 bytes, or of all of them if they are fewer.
 template <int count, class T>
 __device__ __forceinline__ void read_vectors(const T* from, T (&a)[count]) {
-  constexpr int V = sizeof(T) < 16 ? min(16 / int(sizeof(T)), count) : 1;
+  constexpr int V = min(vector_of<T>, count);
 #pragma unroll
   for (int c = 0; c < count; c += V) {
     const auto v = *reinterpret_cast<const EntryVector<T, V>*>(from + c);
@@ -49,7 +49,7 @@ __device__ __forceinline__ void read_vectors(const T* from, T (&a)[count]) {
 }
 template <int count, class T>
 __device__ __forceinline__ void write_vectors(T* to, const T (&a)[count]) {
-  constexpr int V = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;
+  constexpr int V = vector_of<T>;
 #pragma unroll
   for (int c = 0; c < count; c += V) {
     EntryVector<T, V> v;
@@ -99,7 +99,7 @@ __device__ __forceinline__ void subtract_product(TensorEntries<T>& c, const Left
 #pragma unroll
     for (int s = 0; s < 2; ++s) mma(c.re, a.v[s][0], a.v[s][1], -b.v[s]);
   } else {
-    constexpr bool rounded = sizeof(Real<T>) == 4;  // as above
+    constexpr bool rounded = sizeof(Real<T>) == 4;  // sums of floats are cut off inside the tensor cores
     TensorEntries<T> part;
 #pragma unroll
     for (int e = 0; e < 4; ++e) part.set(e, rounded ? T(0) : c.get(e));

@@ -41,8 +41,8 @@ __device__ inline void mma8_tf32(float (&c)[4], const unsigned (&a)[2][2], const
       : "r"(a[0][0]), "r"(a[0][1]), "r"(a[1][0]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
 }
 
-/// c -= a b, 16 columns of a deep. Lane l holds a at rows l/4 and l/4 + 8 of columns l%4 + 4 h, and b at these rows of
-/// column l/4; volatile, since the order is chosen so that loads hide behind products. Compute capability 9.0 and
+/// c -= a b, 16 columns of a deep. Lane l holds a at rows l/4 and l/4 + 8 of columns l%4 + 4 h, and b at rows l%4 + 4 h
+/// of column l/4; volatile, since the order is chosen so that loads hide behind products. Compute capability 9.0 and
 /// above.
 __device__ inline void mma16(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

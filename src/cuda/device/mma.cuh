@@ -6,8 +6,6 @@
 
 namespace trifactor::cuda {
 
-using namespace core;
-
 /// 16 rows of 8 columns as left operand: a lane has two rows of two columns, one of each half.
 template <class T>
 struct LeftPart {
@@ -117,5 +115,8 @@ template <class T, int V>
 struct alignas(sizeof(T) * V) EntryVector {
   T v[V];
 };
+/// Those of one load of 16 bytes.
+template <class T>
+inline constexpr int vector_of = 16 / int(sizeof(T));
 
 }  // namespace trifactor::cuda

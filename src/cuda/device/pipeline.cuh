@@ -40,20 +40,15 @@ __device__ inline void copy_async_if(bool wanted, unsigned shared, const void* g
 __device__ inline void copy_wait(int pending) {
   switch (pending) {
     case 0:
-      asm volatile("cp.async.wait_group 0;" ::: "memory");
-      break;
+      return copy_wait<0>();
     case 1:
-      asm volatile("cp.async.wait_group 1;" ::: "memory");
-      break;
+      return copy_wait<1>();
     case 2:
-      asm volatile("cp.async.wait_group 2;" ::: "memory");
-      break;
+      return copy_wait<2>();
     case 3:
-      asm volatile("cp.async.wait_group 3;" ::: "memory");
-      break;
+      return copy_wait<3>();
     default:
-      asm volatile("cp.async.wait_group 4;" ::: "memory");
-      break;
+      return copy_wait<4>();
   }
 }
 
@@ -78,6 +73,13 @@ __device__ inline void barrier_end(unsigned barrier) {
 }
 __device__ inline void barrier_arrive(unsigned barrier) {
   asm volatile("{\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n}" ::"r"(barrier) : "memory");
+}
+/// Arrives at a barrier whose phase also ends only when so many bytes were sent to it, by other blocks or by the copy
+/// engine. Compute capability 9.0 and above.
+__device__ inline void barrier_arrive_expecting(unsigned barrier, int bytes) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+#endif
 }
 /// Waits for the end of a phase of this parity.
 __device__ inline void barrier_wait(unsigned barrier, int parity) {

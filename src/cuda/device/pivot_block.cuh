@@ -7,16 +7,19 @@
 namespace trifactor::cuda {
 
 template <class R>
+struct FastRange {
+  static constexpr R smallest = sizeof(R) == 4 ? R(1e-30) : R(1e-100), largest = sizeof(R) == 4 ? R(1e37) : R(1e100);
+};
+template <class R>
 __device__ inline bool in_fast_range(R d) {
-  constexpr R smallest = sizeof(R) == 4 ? R(1e-30) : R(1e-100), largest = sizeof(R) == 4 ? R(1e37) : R(1e100);
-  return d >= smallest && d <= largest;
+  return d >= FastRange<R>::smallest && d <= FastRange<R>::largest;
 }
 
 /// Shared memory of one diagonal block: the columns on their way, each with a diagonal entry, and the scales. Two
 /// columns at a time are enough, unless all of them stay.
 template <class T, int width, bool keeps_columns = false>
 struct ColumnScratch {
-  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
+  static constexpr int vector = vector_of<T>;
   static constexpr int columns = keeps_columns ? width : 2;
   // Lanes with a row each are in different banks, and so are groups of lanes; two of these may be 64 bytes apart.
   static constexpr int step = width + (vector > 1 ? vector : width > 4 ? 1 : 2);
@@ -133,16 +136,14 @@ __device__ __forceinline__ Real<T> factor_columns(T (&a)[each][width], int row, 
   return mine;
 }
 
-/// Shared memory of a warp for a diagonal block and its inverse, both by rows.
+/// An inverted diagonal block in shared memory, by rows.
 template <class T>
 struct PivotBlock {
-  static constexpr int width = 8,
-                       vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are loaded together
-  static constexpr int pitch = width + vector;
-  static constexpr int size = width * pitch;  // of each of the two
+  static constexpr int width = 8, pitch = width + vector_of<T>;
+  static constexpr int size = width * pitch;
 };
 
-/// The right operand that makes subtract_product subtract -A V.
+/// The right operand that makes subtract_product subtract -A V, for an inverse V in shared memory, by rows.
 template <class T>
 __device__ __forceinline__ RightPart<T> negative_inverse(const T* V, const LanePlace& place) {
   RightPart<T> b;

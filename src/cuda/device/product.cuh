@@ -64,14 +64,17 @@ struct Fragment {
     fill([](int, int) { return T(0); });
   }
   __device__ void negate() {
+    change([](int, int, T& v) { v = -v; });
+  }
+  __device__ void add(const TensorEntries<T> (&other)[N]) {
 #pragma unroll
     for (int s = 0; s < N; ++s)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) set(s, e, -get(s, e));
+      for (int e = 0; e < 4; ++e) set(s, e, get(s, e) + other[s].get(e));
   }
 
-  /// this -= A B^H, or conj(A) B^T if `first`; A (16, 16), B (8 N, 16)
-  template <bool first, class S>
+  /// this -= conj(A) B^T; A (16, 16), B (8 N, 16)
+  template <class S>
   __device__ void subtract(const LeftOperand<T>& loaded, const S* B, int ldb) {
     const int lane = int(threadIdx.x) % 32;
     const S* b = B + lane % 4 * ldb + lane / 4;
@@ -80,23 +83,15 @@ struct Fragment {
     for (int p = 0; p < 4; ++p)
 #pragma unroll
       for (int s = 0; s < N; ++s) y[p][s] = T(b[4 * p * ldb + 8 * s]);
-    TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
-#pragma unroll
-    for (int s = 0; s < N; ++s) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
-    }
+    TensorEntries<T> other[N] = {};  // a second sum: the products of one wait for each other
 #pragma unroll
     for (int p = 0; p < 4; p += 2)
 #pragma unroll
       for (int s = 0; s < N; ++s) {
-        tensor_subtract<first>(c[s], loaded.v[p][0], loaded.v[p][1], y[p][s]);
-        tensor_subtract<first>(other[s], loaded.v[p + 1][0], loaded.v[p + 1][1], y[p + 1][s]);
+        tensor_subtract<true>(c[s], loaded.v[p][0], loaded.v[p][1], y[p][s]);
+        tensor_subtract<true>(other[s], loaded.v[p + 1][0], loaded.v[p + 1][1], y[p + 1][s]);
       }
-#pragma unroll
-    for (int s = 0; s < N; ++s)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
+    add(other);
   }
 
   /// this -= A B^H, or conj(A) B^T if `first`; A (16, depth), which may lie by rows, B (8 N, depth)
@@ -105,12 +100,7 @@ struct Fragment {
     const int lane = int(threadIdx.x) % 32;
     const int down = by_rows ? lda : 1, right = by_rows ? 1 : lda;
     const S *a = A + lane % 4 * right + lane / 4 * down, *b = B + lane % 4 * ldb + lane / 4;
-    TensorEntries<T> other[N];  // a second sum: the products of one wait for each other
-    constexpr bool two = depth >= 8;
-#pragma unroll
-    for (int s = 0; s < N; ++s)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) other[s].set(e, T(0));
+    TensorEntries<T> other[N] = {};  // a second sum: the products of one wait for each other
     constexpr int together =
         is_complex<T> ? min(depth / 4, 4) : depth / 4;  // more makes compiling long, not running short
 #pragma unroll together
@@ -118,30 +108,18 @@ struct Fragment {
       const T a0 = T(a[p * right]), a1 = T(a[p * right + 8 * down]);
 #pragma unroll
       for (int s = 0; s < N; ++s) {
-        if (two && p % 8 == 4)
+        if (p % 8 == 4)
           tensor_subtract<first>(other[s], a0, a1, T(b[p * ldb + 8 * s]));
         else
           tensor_subtract<first>(c[s], a0, a1, T(b[p * ldb + 8 * s]));
       }
     }
-    if constexpr (two)
-#pragma unroll
-      for (int s = 0; s < N; ++s)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) c[s].set(e, c[s].get(e) + other[s].get(e));
+    add(other);
   }
 };
 
-/// How a matrix lies in shared memory: columns contiguous and `pitch` entries apart, or rows.
-template <bool columns_, int pitch_>
-struct Layout {
-  static constexpr bool columns = columns_;
-  static constexpr int pitch = pitch_;
-  __device__ static constexpr int at(int r, int k) { return columns ? k * pitch + r : r * pitch + k; }
-};
-
-/// An M x M matrix C in the registers of so many warps, held and multiplied as Work. `columns`: its operands mostly lie
-/// by columns.
+/// An M x M matrix C in the registers of so many warps, held and multiplied as Work. `columns`: its operands lie by
+/// columns, else by rows.
 template <class T, int M, bool columns, class Work = T, int warps = 8>
 struct Product {
   // On tensor cores a warp holds 16 rows_of x 8 cols_of entries and the warps lie in `down` rows of them.
@@ -169,13 +147,17 @@ struct Product {
     });
   }
 
+  /// Where entry (r, k) of an operand lies whose columns, or rows, are `pitch` entries apart.
+  template <int pitch>
+  __device__ static constexpr int at(int r, int k) {
+    return columns ? k * pitch + r : r * pitch + k;
+  }
   /// this -= A B^H, both M x depth. beside(step) is called depth / 4 times meanwhile.
-  template <int depth, class L, class Beside>
-  __device__ __forceinline__ void subtract(const T* A, const T* B, L, Beside beside) {
+  template <int depth, int pitch, class Beside>
+  __device__ __forceinline__ void subtract(const T* A, const T* B, Beside beside) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
-    static_assert(L::columns == columns);
-    const T* a = A + L::at(warp % down * 16 * rows_of + lane / 4 * (paired ? 2 : 1), lane % 4);
-    const T* b = B + L::at(warp / down * 8 * cols_of + lane / 4 * (paired ? 2 : 1), lane % 4);
+    const T* a = A + at<pitch>(warp % down * 16 * rows_of + lane / 4 * (paired ? 2 : 1), lane % 4);
+    const T* b = B + at<pitch>(warp / down * 8 * cols_of + lane / 4 * (paired ? 2 : 1), lane % 4);
     // Sums of floats are cut off, not rounded, inside the tensor cores: long ones are added up outside.
     constexpr bool rounded = sizeof(Real<Work>) == 4;
     TensorEntries<Work> part[rounded ? rows_of * cols_of : 1];
@@ -193,18 +175,18 @@ struct Product {
       for (int s = 0; s < together; ++s) {
 #pragma unroll
         for (int j = 0; j < cols_of; j += paired ? 2 : 1) {
-          const Pair v = pair(b + L::at(8 * j, p + 4 * s));
+          const Pair v = pair(b + at<pitch>(8 * j, p + 4 * s));
           y[to][s][j] = Work(v.v[0]);
           if constexpr (paired) y[to][s][j + 1] = Work(v.v[1]);
         }
 #pragma unroll
         for (int i = 0; i < rows_of; ++i) {
-          const Pair v = pair(a + L::at(16 * i, p + 4 * s));
+          const Pair v = pair(a + at<pitch>(16 * i, p + 4 * s));
           x[to][s][i][0] = Work(v.v[0]);
           if constexpr (paired)
             x[to][s][i][1] = Work(v.v[1]);
           else
-            x[to][s][i][1] = Work(a[L::at(16 * i + 8, p + 4 * s)]);
+            x[to][s][i][1] = Work(a[at<pitch>(16 * i + 8, p + 4 * s)]);
         }
       }
     };

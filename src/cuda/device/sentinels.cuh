@@ -18,11 +18,10 @@ struct Message {
   static constexpr int words = int(sizeof(T) / sizeof(Word));  // of an entry
   static constexpr Word unsolved = ~Word(0), lowest = unsolved << (8 * (sizeof(Word) - 4));
 
-  __device__ static Word load(const Word* p) { return load_relaxed(p); }
   __device__ static T load(const T* p) {
     Word w[words];
 #pragma unroll
-    for (int i = 0; i < words; ++i) w[i] = load(reinterpret_cast<const Word*>(p) + i);
+    for (int i = 0; i < words; ++i) w[i] = load_relaxed(reinterpret_cast<const Word*>(p) + i);
     T x;
     memcpy(&x, w, sizeof(T));
     return x;
@@ -38,13 +37,12 @@ struct Message {
     for (int j = 0; j < words; ++j) largest = max(largest, unsigned(w[j] >> (8 * (sizeof(Word) - 4))));
     return largest != ~0u;
   }
-  __device__ static void store(Word* p, Word w) { store_relaxed(p, w); }
   /// A NaN that looks unsolved in its upper half becomes its neighbour.
   __device__ static void store(T* p, T x) {
     Word w[words];
     memcpy(w, &x, sizeof(T));
 #pragma unroll
-    for (int i = 0; i < words; ++i) store(reinterpret_cast<Word*>(p) + i, w[i] >= lowest ? lowest - 1 : w[i]);
+    for (int i = 0; i < words; ++i) store_relaxed(reinterpret_cast<Word*>(p) + i, w[i] >= lowest ? lowest - 1 : w[i]);
   }
 };
 

@@ -3,6 +3,8 @@
 
 #include <core/batch.hpp>
 
+#include <type_traits>
+
 namespace trifactor::cuda {
 
 using namespace core;
@@ -20,6 +22,13 @@ inline constexpr index_t enough_blocks = 132 * 16;
 /// Strips of columns that blocks share: one block takes all of an item where there are many items.
 inline unsigned strips_for(index_t count, index_t strips) {
   return unsigned(max(index_t(1), min(strips, min(ceil_div(enough_blocks, count), index_t(65535)))));
+}
+
+/// f(the first of `sizes` that is at least n), as a std::integral_constant: a kernel for each size. Nothing if all are
+/// less.
+template <int... sizes, class F>
+void with_least(index_t n, F f) {
+  static_cast<void>(((n <= sizes && (f(std::integral_constant<int, sizes>{}), true)) || ...));
 }
 
 }  // namespace trifactor::cuda

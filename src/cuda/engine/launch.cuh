@@ -12,30 +12,36 @@
 
 namespace trifactor::cuda {
 
-using namespace core;
-
-/// A kernel on a device that may have all the shared memory there is: granted once by each thread that launches it,
-/// since asking costs the host a microsecond and more.
-struct GrantedKernel {
-  const void* kernel;
-  int device;
-  bool overlaps;  // written and compiled for a device on which launches may overlap
-};
-inline const GrantedKernel& granted(const void* kernel) {
-  thread_local std::vector<GrantedKernel> known;
+/// ask(device) for this kernel and the current device: asked once by each thread that launches it, since asking costs
+/// the host a microsecond and more.
+template <class Ask>
+int asked_once(const void* kernel, const Ask& ask) {
+  struct Known {
+    const void* kernel;
+    int device, answer;
+  };
+  thread_local std::vector<Known> all_known;
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
-  for (const GrantedKernel& k : known)
-    if (k.kernel == kernel && k.device == device) return k;
-  cudaFuncAttributes attributes{};
-  check(cudaFuncGetAttributes(&attributes, kernel), "attributes of a kernel");
-  int bytes = 0;
-  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             bytes - int(attributes.sharedSizeBytes)),
-        "shared memory for a kernel");
-  known.push_back({kernel, device, attributes.binaryVersion >= 90 && attributes.ptxVersion >= 90});
-  return known.back();
+  for (const Known& k : all_known)
+    if (k.kernel == kernel && k.device == device) return k.answer;
+  all_known.push_back({kernel, device, ask(device)});
+  return all_known.back().answer;
+}
+
+/// From here on the kernel may have all the shared memory there is. Returns whether it is written and compiled for a
+/// device on which launches may overlap.
+inline bool granted(const void* kernel) {
+  return asked_once(kernel, [&](int device) {
+    cudaFuncAttributes attributes{};
+    check(cudaFuncGetAttributes(&attributes, kernel), "attributes of a kernel");
+    int bytes = 0;
+    check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               bytes - int(attributes.sharedSizeBytes)),
+          "shared memory for a kernel");
+    return attributes.binaryVersion >= 90 && attributes.ptxVersion >= 90;
+  });
 }
 
 template <class... P, class... A>
@@ -46,27 +52,11 @@ void launch(void* stream, void (*kernel)(P...), dim3 grid, unsigned threads, std
   check(cudaGetLastError(), "kernel launch");
 }
 
-/// ask(device) for this kernel and the current device: asked once by each thread that launches it.
-template <class Ask>
-int known_blocks(const void* kernel, const Ask& ask) {
-  struct Known {
-    const void* kernel;
-    int device, blocks;
-  };
-  thread_local std::vector<Known> all_known;
-  int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  for (const Known& k : all_known)
-    if (k.kernel == kernel && k.device == device) return k.blocks;
-  all_known.push_back({kernel, device, ask(device)});
-  return all_known.back().blocks;
-}
-
 /// How many blocks a cluster of this kernel may have on the current device; 0: there are no clusters.
 inline int largest_cluster(const void* kernel, unsigned threads, std::size_t bytes) {
-  return known_blocks(kernel, [&](int) {
+  return asked_once(kernel, [&](int) {
     int blocks = 0;
-    if (!granted(kernel).overlaps) return blocks;
+    if (!granted(kernel)) return blocks;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), "clusters of 16 blocks");
     cudaLaunchConfig_t config{};
     config.gridDim = 16, config.blockDim = threads, config.dynamicSmemBytes = bytes;
@@ -77,10 +67,10 @@ inline int largest_cluster(const void* kernel, unsigned threads, std::size_t byt
 
 /// How many blocks of this kernel the device runs at once; 0: it has no clusters, for which the kernel is written too.
 inline int largest_grid(const void* kernel, unsigned threads, std::size_t bytes) {
-  return known_blocks(kernel, [&](int device) {
+  return asked_once(kernel, [&](int device) {
     int multiprocessors = 0, each = 0, together = 0;
     check(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, device), "cudaDeviceGetAttribute");
-    if (!granted(kernel).overlaps || together == 0) return 0;
+    if (!granted(kernel) || together == 0) return 0;
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, int(threads), bytes), "blocks of a kernel");
     return multiprocessors * each;
@@ -116,7 +106,7 @@ void launch_early(void* stream, void (*kernel)(P...), dim3 grid, unsigned thread
   std::tuple<P...> values(arguments...);
   std::apply(
       [&](auto&... v) {
-        LaunchStep step{k, {grid.x, grid.y}, threads, bytes, granted(k).overlaps, {&v...}, cluster};
+        LaunchStep step{k, {grid.x, grid.y}, threads, bytes, granted(k), {&v...}, cluster};
         enqueue(stream, step);
       },
       values);

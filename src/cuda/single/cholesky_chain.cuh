@@ -8,7 +8,7 @@ namespace trifactor::cuda {
 /// Part b of the factored diagonal tile k goes to global memory and is made known. By one warp.
 template <class T, bool column_major>
 __device__ void publish(const Grid<T, column_major>& g, const T* P, const T* inverses, int k, int b) {
-  constexpr int width = 16 / int(sizeof(T)), each = 256 / (32 * width);  // of a block, for a lane
+  constexpr int width = vector_of<T>, each = 256 / (32 * width);  // of a block, for a lane
   using Vector = EntryVector<T, width>;
   const int lane = int(threadIdx.x) % 32;
   T* to = g.part(k, b) + lane * width;
@@ -56,10 +56,6 @@ __device__ void store_columns(const Grid<T, column_major>& g, const T* P, int k,
     }
   }
 }
-
-/// Whether the chain holds blocks by rows, as Block16.
-template <class T>
-inline constexpr bool in_block_rows = !is_complex<T>;
 
 /// Block (i, j) of P less the products of block columns [first, last) of W and, for b > 0, of block column b-1 of P. By
 /// one warp.

@@ -119,10 +119,7 @@ void launch_persistent(void* stream, int multiprocessors, Items<T> A, int band, 
         band > 0 ? persistent_kernel<T, is_column_major, true> : persistent_kernel<T, is_column_major, false>;
     launch(stream, kernel, blocks, GridShape<T>::threads, GridShape<T>::bytes, grid);
   };
-  if (column_major)
-    go(std::true_type{});
-  else
-    go(std::false_type{});
+  column_major ? go(std::true_type{}) : go(std::false_type{});
 }
 
 }  // namespace trifactor::cuda

@@ -133,7 +133,7 @@ LaunchStep persistent_list_step(int multiprocessors, Items<T>& A, LargeItems<T>&
           {unsigned(multiprocessors), 1},
           GridShape<T>::threads,
           GridShape<T>::bytes,
-          granted(kernel).overlaps,
+          granted(kernel),
           {&A, &large, &info}};
 }
 

@@ -13,19 +13,18 @@ template <class T, bool column_major>
 __device__ __forceinline__ void update_macro_tile(const Grid<T, column_major>& g, int I, int J, T* shared) {
   using Shape = GridShape<T>;
   constexpr int edge = Shape::edge, depth = Shape::depth, ld = Shape::macro_tile_ld;
-  using Stage = Layout<column_major, column_major ? ld : depth + 4>;
-  constexpr int block = Stage::pitch * (column_major ? depth : 2 * edge),
-                half = edge * (column_major ? 1 : Stage::pitch), stages = 3;
+  constexpr int pitch = column_major ? ld : depth + 4, stages = 3;
+  constexpr int block = pitch * (column_major ? depth : 2 * edge), half = edge * (column_major ? 1 : pitch);
   static_assert(stages * 2 * block <= Shape::shared_size);
   const int i = 2 * I, j = 2 * J;
   GridProduct<T, 2 * edge, column_major> sum;
   load_product<T, column_major, 2 * edge>(g, sum, i * edge, j * edge);
   const BlockFetch fetch(
-      std::integer_sequence<int, 4, edge>{}, g, Stage::pitch, [&](int t) { return ((t < 2 ? i : j) + t % 2) * edge; },
+      std::integral_constant<int, 4>{}, g, pitch, [&](int t) { return ((t < 2 ? i : j) + t % 2) * edge; },
       [&](int t) { return t / 2 * block + t % 2 * half; });
-  stream_columns<stages, depth / 4>(
+  stream_columns<stages>(
       fetch, j * edge / depth, shared, 2 * block,
-      [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
+      [&](const T* S, auto beside) { sum.template subtract<depth, pitch>(S, S + block, beside); },
       [&](int lane) { return lane < 2 ? min(i + lane, g.tiles() - 1) : j + lane % 2; });
   sum.for_each([&](int r, int c, T v) { shared[c * ld + r] = v; });
 }

@@ -9,12 +9,12 @@ namespace trifactor::cuda {
 using tile::TileOrder;
 
 /// The left-looking part of a piece: columns [0, chunks * depth) pass through `stages` buffers of `size` entries each.
-/// use(buffer, beside) multiplies and calls beside(step) `steps` times meanwhile. row_of(lane) names the tile rows that
-/// are fetched: the columns of a chunk must be final in all of them.
-template <int stages, int steps, class Fetch, class T, class Use, class RowOf>
+/// use(buffer, beside) multiplies and calls beside(step) meanwhile, for every four columns. row_of(lane) names the tile
+/// rows that are fetched: the columns of a chunk must be final in all of them.
+template <int stages, class Fetch, class T, class Use, class RowOf>
 __device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int size, Use use, RowOf row_of) {
   using Shape = GridShape<T>;
-  constexpr int pieces = Fetch::pieces;
+  constexpr int pieces = Fetch::pieces, steps = Shape::depth / 4;
   __shared__ int seen[2];  // by warp 0; two places, so that all have read one before it is written again
   const int rank = int(threadIdx.x);
   int looks = 0, ready = 0, fetched = 0;  // ready: so many tiles from the left are final in every row
@@ -40,7 +40,7 @@ __device__ void stream_columns(const Fetch& fetch, int chunks, T* shared, int si
     if (there && !fetch.simple) fetch.all(buffer(fetched), fetched);
     const bool in_pieces = there && fetch.simple;
     const unsigned to = fetch.own_place(buffer(fetched));
-    const index_t offset = fetched * Fetch::chunk_step(fetch.g);
+    const index_t offset = fetched * fetch.chunk_step();
     use(buffer(c), [&](int step) {
 #pragma unroll
       for (int q = step * pieces / steps; q < (step + 1) * pieces / steps; ++q) fetch.piece(in_pieces, q, to, offset);
@@ -60,19 +60,19 @@ __device__ __forceinline__ void take_tile(const Grid<T, column_major>& g, int i,
   using Shape = GridShape<T>;
   using G = Grid<T, column_major>;
   constexpr int edge = Shape::edge, depth = Shape::depth;
-  using Stage = Layout<column_major, (column_major ? edge : depth) + Shape::template stage_pad<column_major>>;
-  constexpr int block = Stage::pitch * (column_major ? depth : edge), stages = 6;
+  constexpr int pitch = column_major ? Shape::ld : depth + 4;
+  constexpr int block = pitch * (column_major ? depth : edge), stages = 6;
   static_assert(stages * 2 * block <= Shape::shared_size);
   const int rank = int(threadIdx.x), warp = rank / 32,
             tiles = i == j ? j - 1 : j;  // to the left that are subtracted here
   GridProduct<T, edge, column_major> sum;
   load_product<T, column_major, edge>(g, sum, i * edge, j * edge);
   const BlockFetch fetch(
-      std::integer_sequence<int, 2, edge>{}, g, Stage::pitch, [&](int t) { return (t == 0 ? i : j) * edge; },
+      std::integral_constant<int, 2>{}, g, pitch, [&](int t) { return (t == 0 ? i : j) * edge; },
       [&](int t) { return t * block; });
-  stream_columns<stages, depth / 4>(
+  stream_columns<stages>(
       fetch, tiles * edge / depth, shared, 2 * block,
-      [&](const T* S, auto beside) { sum.template subtract<depth>(S, S + block, Stage{}, beside); },
+      [&](const T* S, auto beside) { sum.template subtract<depth, pitch>(S, S + block, beside); },
       [&](int lane) { return lane == 0 ? i : j; });
   if (j >= i - 1) {
     const auto letter = i == j ? G::diagonal : G::last;

@@ -36,8 +36,6 @@ struct GridShape {
   static constexpr int depth = 32;  // columns that a stage of the left-looking products holds
   // Paddings let a warp read fragments without bank conflicts.
   static constexpr int pad = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 4 : 2;
-  template <bool column_major>
-  static constexpr int stage_pad = column_major ? pad : 4;
   static constexpr int ld = edge + pad, macro_tile_ld = 2 * edge + pad;
   static constexpr int tile_size = edge * ld, inverses_size = 16 * ld;
   static constexpr int shared_size = 2 * 2 * edge * (depth + 4) * 3;  // three stages of take_macro_tile
@@ -88,14 +86,14 @@ struct Grid {
   __device__ int tiles() const { return (n + edge - 1) / edge; }
   __device__ T* at(int r, int c) const { return A + (column_major ? r + c * stride : c + r * stride); }
 
-  /// The part of one of `threads` threads in S := rows [row, row + rows) of columns [col, col + cols), zero outside the
-  /// matrix, without waiting. In S the direction that is contiguous here is contiguous, with a pitch.
-  template <int cols, int rows = edge, int threads = Shape::threads>
-  __device__ void fetch(T* S, int pitch, int row, int col, int rank = int(threadIdx.x)) const {
+  /// The thread's part in S := rows [row, row + edge) of columns [col, col + cols), zero outside the matrix, without
+  /// waiting. In S the direction that is contiguous here is contiguous, with a pitch.
+  template <int cols>
+  __device__ void fetch(T* S, int pitch, int row, int col) const {
     if (aligned)
-      fetch_by<cols, rows, 16 / int(sizeof(T)), threads>(S, pitch, row, col, rank);
+      fetch_by<cols, vector_of<T>>(S, pitch, row, col);
     else
-      fetch_by<cols, rows, 1, threads>(S, pitch, row, col, rank);
+      fetch_by<cols, 1>(S, pitch, row, col);
   }
   /// The same for tile (i, j), which lies in S by columns.
   __device__ void fetch_tile(T* S, int i, int j) const {
@@ -143,7 +141,7 @@ struct Grid {
   /// copy. False, and nothing is done, if it has not been sent when give_up() is true.
   template <int threads, class GiveUp>
   __device__ bool receive(Letter letter, int i, T* S, int rank, GiveUp give_up) const {
-    constexpr int width = 16 / int(sizeof(T));
+    constexpr int width = vector_of<T>;
     int there = 0;
     if (rank % 32 == 0)
       while ((there = load_acquire(sent(letter, i))) == 0 && !give_up()) __nanosleep(20);
@@ -171,7 +169,7 @@ struct Grid {
                       : L + (16 * b + line) * ld + 16 * (b + block) + e;
   }
   __device__ void fetch_part(T* L, T* inverses, int k, int b) const {
-    constexpr int width = 16 / int(sizeof(T));
+    constexpr int width = vector_of<T>;
     for (int t = int(threadIdx.x) * width; t < part_size(b); t += Shape::threads * width)
       copy_async<16>(shared_address(part_place(L, inverses, b, t)), part(k, b) + t, 16);
   }
@@ -181,14 +179,15 @@ struct Grid {
   }
 
  private:
-  template <int cols, int rows, int width, int threads>
-  __device__ void fetch_by(T* S, int pitch, int row, int col, int rank) const {
-    constexpr int line = (column_major ? rows : cols) / width, step = threads / line, slow = column_major ? cols : rows;
-    const int f = rank % line * width, s = rank / line;
+  template <int cols, int width>
+  __device__ void fetch_by(T* S, int pitch, int row, int col) const {
+    constexpr int line = (column_major ? edge : cols) / width, step = Shape::threads / line;
+    constexpr int slow = column_major ? cols : edge;
+    const int rank = int(threadIdx.x), f = rank % line * width, s = rank / line;
     const T* from = at(row + (column_major ? f : s), col + (column_major ? s : f));
     unsigned to = shared_address(S + f + s * pitch);
     const index_t next = step * stride;
-    if (row + rows <= n && col + cols <= n) {
+    if (row + edge <= n && col + cols <= n) {
 #pragma unroll
       for (int t = 0; t < slow; t += step, from += next)
         copy_async<width* int(sizeof(T))>(to + unsigned(t * pitch * int(sizeof(T))), from, width * int(sizeof(T)));
@@ -213,13 +212,14 @@ __device__ inline int draw(int* tickets) {
   return t;
 }
 
-/// Blocks of so many rows and `depth` columns on their way to the stages of a product, `count` at a time: block t
-/// starts at row row_of(t) of the matrix and lies at place_of(t) of a stage. A chunk is asked for in pieces, which a
-/// product issues between its steps: all at once, they would hold up everyone.
-template <int count, int rows, class T, bool column_major, class RowOf, class PlaceOf>
+/// Blocks of `edge` rows and `depth` columns on their way to the stages of a product, `count` at a time: block t starts
+/// at row row_of(t) of the matrix and lies at place_of(t) of a stage. A chunk is asked for in pieces, which a product
+/// issues between its steps: all at once, they would hold up everyone.
+template <int count, class T, bool column_major, class RowOf, class PlaceOf>
 struct BlockFetch {
   using Shape = GridShape<T>;
-  static constexpr int width = 16 / int(sizeof(T)), line = (column_major ? rows : Shape::depth) / width;
+  static constexpr int rows = Shape::edge;
+  static constexpr int width = vector_of<T>, line = (column_major ? rows : Shape::depth) / width;
   static constexpr int step = Shape::threads / line, each = (column_major ? Shape::depth : rows) / step;
   static constexpr int pieces = count * each;
 
@@ -230,7 +230,7 @@ struct BlockFetch {
   bool simple;  // aligned and inside the matrix
   const T* from[count];
 
-  __device__ BlockFetch(std::integer_sequence<int, count, rows>, const Grid<T, column_major>& grid, int pitch_,
+  __device__ BlockFetch(std::integral_constant<int, count>, const Grid<T, column_major>& grid, int pitch_,
                         RowOf from_row, PlaceOf places)
       : g(grid), pitch(pitch_), row_of(from_row), place_of(places), simple(grid.aligned) {
     const int f = int(threadIdx.x) % line * width, s = int(threadIdx.x) / line;
@@ -246,16 +246,14 @@ struct BlockFetch {
     copy_async_if(wanted, to + unsigned((place_of(t) + part * step * pitch) * int(sizeof(T))),
                   from[t] + chunk_offset + part * (step * g.stride));
   }
-  __device__ static index_t chunk_step(const Grid<T, column_major>& g) {
-    return column_major ? Shape::depth * g.stride : Shape::depth;
-  }
+  __device__ index_t chunk_step() const { return column_major ? Shape::depth * g.stride : Shape::depth; }
   __device__ unsigned own_place(const T* stage) const {
     return shared_address(stage + int(threadIdx.x) % line * width + int(threadIdx.x) / line * pitch);
   }
   __device__ void all(T* stage, int chunk) const {
 #pragma unroll
     for (int t = 0; t < count; ++t)
-      g.template fetch<Shape::depth, rows>(stage + place_of(t), pitch, row_of(t), chunk * Shape::depth);
+      g.template fetch<Shape::depth>(stage + place_of(t), pitch, row_of(t), chunk * Shape::depth);
   }
 };
 

@@ -31,15 +31,6 @@ __device__ T sum_of_four(T x) {
   return x + shuffle_xor(x, 2);
 }
 
-/// first <= k < last
-struct ColumnRange {
-  int first, last;
-};
-/// The columns of a row of a triangle that belong to it.
-__device__ inline ColumnRange triangle_columns(bool lower, int row, int edge) {
-  return lower ? ColumnRange{0, row + 1} : ColumnRange{row, edge};
-}
-
 /// D := the diagonal block of A at (at, at), of which the triangle `shape` is read; beyond the last row the identity,
 /// in the other triangle zeros. V := D^-1. Both (edge, edge) in shared memory, column-major. By all 256 threads of the
 /// block; all is visible to all on return.
@@ -63,16 +54,16 @@ __device__ bool invert_diagonal(Shape shape, const Tile<const T>& A, index_t at,
   tile::invert_triangle<edge>(BlockTeam{}, shape.lower, D, V, ld);
   __syncthreads();  // V is complete
   const int row = rank / 4;
-  const ColumnRange range = triangle_columns(shape.lower, row, edge);
+  const int begin = shape.lower ? 0 : row, end = shape.lower ? row + 1 : edge;  // of its columns
   Real<T> sum = 0, bound = 0;
   if (row < edge) {  // whole warps
-    for (int k = range.first + rank % 4; k < range.last; k += 4) sum += abs1(V[k * ld + row]);
+    for (int k = begin + rank % 4; k < end; k += 4) sum += abs1(V[k * ld + row]);
     sum = sum_of_four(sum);
     if (rank % 4 == 0) row_sums[row] = sum;
   }
   __syncthreads();  // the row sums of |V| are there
   if (row < edge) {
-    for (int k = range.first + rank % 4; k < range.last; k += 4) bound += abs1(D[k * ld + row]) * row_sums[k];
+    for (int k = begin + rank % 4; k < end; k += 4) bound += abs1(D[k * ld + row]) * row_sums[k];
     bound = sum_of_four(bound);
   }
   return __syncthreads_or(bound > limit) != 0;

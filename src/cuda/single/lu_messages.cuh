@@ -19,7 +19,7 @@ struct LuPanelShape {
   static constexpr int threads = threads_, rows = rows_, width = width_;
   static constexpr bool rest_in_registers = rest_in_registers_;
   static constexpr bool one_block = team == PanelTeam::block, is_grid = team == PanelTeam::grid;
-  static constexpr int step = rest_in_registers ? min(width, 8) : min(width / 2, 8);
+  static constexpr int step = min(width / 2, 8);
   static constexpr int block_rows = threads * rows, rest = width - step;
   static constexpr int in_registers = rest_in_registers ? width : step;
   /// A clerk is a warp without rows that speaks for its block. Eight warps with rows take all registers.
@@ -93,7 +93,7 @@ __device__ bool tag_has_safe_reciprocal(unsigned tag) {
 /// A candidate with its row, from the column of the pivot to the last one of the step.
 template <class T, int step>
 struct alignas(32) PivotMessage {
-  static constexpr int together = max(16 / int(sizeof(T)), 1), size = (1 + step + together - 1) / together * together;
+  static constexpr int together = vector_of<T>, size = (1 + step + together - 1) / together * together;
   static constexpr int words = 1 + size / together;  // of 16 bytes
   unsigned tag;                                      // of its key; its number is zero
   int place, row;                                    // as in PivotCandidate
@@ -111,22 +111,21 @@ struct PivotWords {
 /// The shared memory of a block.
 template <class T, class S>
 struct PanelMemory {
-  static constexpr int rest = max(S::rest, 1);
   using Message = PivotMessage<T, S::step>;
   // Candidates of the warps of the only block, a set for each column of a step; of all blocks of a cluster, two sets in
   // turn; or the best of a grid.
   static constexpr int sets = S::one_block ? S::step : 2;
   static constexpr int senders = S::one_block ? S::row_warps : S::is_grid ? 1 : max_cluster_blocks;
   Message candidates[sets][senders];
-  Message own[S::one_block ? 1 : S::row_warps];   // of a warp, to be sent
-  alignas(16) T raw[2][S::step][S::step + rest];  // pivot rows when they were chosen: L of the step, and right of it
-  alignas(16) T own_raw[S::one_block ? 1 : S::step][S::step + rest];  // those of this block, to be sent
-  alignas(16) T upper[S::step][rest];                                 // rows of U right of the step
-  T lower[S::step][S::block_rows];                                    // L of the step
-  unsigned long long arrived[2], raw_arrived[2];                      // barriers for candidates and raw
+  Message own[S::one_block ? 1 : S::row_warps];      // of a warp, to be sent
+  alignas(16) T raw[2][S::step][S::step + S::rest];  // pivot rows when they were chosen: L of the step, and right of it
+  alignas(16) T own_raw[S::one_block ? 1 : S::step][S::step + S::rest];  // those of this block, to be sent
+  alignas(16) T upper[S::step][S::rest];                                 // rows of U right of the step
+  T lower[S::step][S::block_rows];                                       // L of the step
+  unsigned long long arrived[2], raw_arrived[2];                         // barriers for candidates and raw
   RowMoves<S::width> moves;  // where pivot rows lie, and where the rows go that they replace
   // The rest, where it is not in registers. Neighbours in a row are in different banks.
-  alignas(16) T rest_columns[S::rest_in_registers ? 1 : rest][S::rest_in_registers ? 1 : S::block_rows + 1];
+  alignas(16) T rest_columns[S::rest_in_registers ? 1 : S::rest][S::rest_in_registers ? 1 : S::block_rows + 1];
 };
 
 /// The same in global memory, for blocks of a grid: zeros before and after a launch.

@@ -62,7 +62,7 @@ class PivotExchange {
     int* const to = memory().moves.to + threadIdx.x;
     cluster_sync();
     if (block == 0) return;
-    if (int(threadIdx.x) < steps) *to = load_shared_of<int>(shared_address_of(shared_address(to), 0));
+    if (int(threadIdx.x) < steps) *to = load_shared_of(shared_address_of(shared_address(to), 0));
     __syncthreads();  // the list is here
   }
   __device__ bool has_rows() const { return !S::has_clerk || warp != speaker; }

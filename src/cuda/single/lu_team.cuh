@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(S::all_threads, 1)
 /// device, in all multiprocessors. False if there is none.
 template <class T, class F>
 bool with_panel_shape(index_t rows, bool alone, F f) {
-  constexpr int widest = 32, narrowest = 8;                // columns
+  constexpr int widest = 32;                               // columns
   constexpr int max_rows = 512 / int(sizeof(T)) / widest;  // of a thread with all columns in registers
   constexpr int fast_rows = min(max_rows, 2);              // two are faster than four
   const auto attempt = [&]<class S>() {
@@ -57,19 +57,16 @@ bool with_panel_shape(index_t rows, bool alone, F f) {
     return attempt.template operator()<LuPanelShape<256, rows_of_thread, widest, true, team>>();
   };
   // Twelve warps with the clerk, with up to 168 registers. Half the columns leave room for twice the rows.
-  const auto in_memory = [&]<int width>(const auto& self) {
+  const auto in_memory = [&]<int width>() {
     constexpr int rows_of_thread = max_rows * widest / width;
-    if (attempt.template operator()<LuPanelShape<352, rows_of_thread, width, false, PanelTeam::cluster>>()) return true;
-    if (attempt.template operator()<LuPanelShape<352, rows_of_thread, width, false, PanelTeam::grid>>()) return true;
-    if constexpr (width > narrowest)
-      return self.template operator()<width / 2>(self);
-    else
-      return false;
+    return attempt.template operator()<LuPanelShape<352, rows_of_thread, width, false, PanelTeam::cluster>>() ||
+           attempt.template operator()<LuPanelShape<352, rows_of_thread, width, false, PanelTeam::grid>>();
   };
   using enum PanelTeam;
   return in_registers.template operator()<fast_rows, block>() || in_registers.template operator()<max_rows, block>() ||
          in_registers.template operator()<fast_rows, cluster>() ||
-         in_registers.template operator()<max_rows, cluster>() || in_memory.template operator()<widest>(in_memory);
+         in_registers.template operator()<max_rows, cluster>() || in_memory.template operator()<widest>() ||
+         in_memory.template operator()<widest / 2>() || in_memory.template operator()<widest / 4>();
 }
 
 template <class T>

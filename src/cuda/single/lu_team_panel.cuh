@@ -152,8 +152,7 @@ class TeamPanel : PanelExchange<T, S> {
           const int sender = S::is_grid ? 0 : block;
           const T* const handed_over = memory().candidates[its_turn % 2][sender].values + 1;  // until the next but one
           if (k + lane < n && lane < S::step - s) A[lies + (k + lane) * ld] = handed_over[lane];
-          if constexpr (S::rest > 0)
-            if (more) give_raw(s, k, lies - block * S::block_rows, half);
+          if (more) give_raw(s, k, lies - block * S::block_rows, half);
         }
     }
     if constexpr (S::one_block) {

@@ -11,7 +11,7 @@ template <class T>
 struct FactorScratch {
   using Shape = GridShape<T>;
   static constexpr int width = is_complex<T> ? 4 : 8;  // of a panel; c32 at 512: 0.111 ms with 4, 0.132 with 8
-  static constexpr int vector = sizeof(T) < 16 ? 16 / int(sizeof(T)) : 1;  // entries that are moved together
+  static constexpr int vector = vector_of<T>;
   static constexpr int pitch = width + vector;  // of rows on their way: neighbours lie in different banks
   static constexpr int below_size = (16 - width) * pitch, size = 16 * Shape::ld + below_size + width * pitch;
   T* unit;
@@ -119,7 +119,7 @@ __device__ __forceinline__ int factor_block(T* D, T* inverse, FactorScratch<T> s
     }
 #pragma unroll
   for (int c = 0; c < 16; ++c) a[c] = from[c * Shape::ld];
-  constexpr R smallest = sizeof(R) == 4 ? R(1e-30) : R(1e-100), largest = sizeof(R) == 4 ? R(1e37) : R(1e100);
+  constexpr R smallest = FastRange<R>::smallest, largest = FastRange<R>::largest;
   unsigned worst = 0;  // of the pivots, counted from the smallest that is allowed
 #pragma unroll
   for (int p = 0; p < 16; p += width) {
@@ -181,16 +181,6 @@ __device__ __noinline__ int factor_block_safely(T* D, T* inverse, FactorScratch<
   return failed;
 }
 
-/// A left operand on the tensor cores, negated.
-template <class T>
-struct NegatedLeft {
-  LeftPart<T> a;
-  __device__ explicit NegatedLeft(const TensorEntries<T>& c) : a(as_left(c)) {
-#pragma unroll
-    for (int e = 0; e < 4; ++e) a.v[e / 2][e % 2] = -a.v[e / 2][e % 2];
-  }
-};
-
 /// A block of 16 x 16 in the accumulators of one warp, which serve as the left operand of a next product as they are:
 /// for that, entry f of the two neighbours in a row that a lane holds lies in column place(2 (lane % 4) + f) of 8, and
 /// row place(lane / 4) of a right operand belongs to the lane. Any order serves that is the same for both; this one is
@@ -228,10 +218,13 @@ struct Block16 {
 #pragma unroll
     for (int e = 0; e < 8; ++e) c[e / 4].set(e % 4, -c[e / 4].get(e % 4));
   }
-  /// As left operand.
+  /// As left operand, negated.
   struct Left {
-    NegatedLeft<W> half[2];
-    __device__ explicit Left(const Block16& x) : half{NegatedLeft<W>(x.c[0]), NegatedLeft<W>(x.c[1])} {}
+    LeftPart<W> half[2];
+    __device__ explicit Left(const Block16& x) : half{as_left(x.c[0]), as_left(x.c[1])} {
+#pragma unroll
+      for (int e = 0; e < 8; ++e) half[e / 4].v[e / 2 % 2][e % 2] = -half[e / 4].v[e / 2 % 2][e % 2];
+    }
   };
   /// c, 8 columns of a block, -= a b^H, with entry (r, k) of b at B[r * down + k * right]; 8 halves columns count.
   template <int halves>
@@ -246,7 +239,7 @@ struct Block16 {
 #pragma unroll
     for (int h = 0; h < halves; ++h)
 #pragma unroll
-      for (int s = 0; s < 2; ++s) mma(c.re, a.half[h].a.v[s][0], a.half[h].a.v[s][1], b[h][s]);
+      for (int s = 0; s < 2; ++s) mma(c.re, a.half[h].v[s][0], a.half[h].v[s][1], b[h][s]);
   }
   /// this -= a B^H, B a block in shared memory.
   __device__ void subtract(const Left& a, const T* B) {
@@ -278,37 +271,40 @@ __device__ void update_with_own(T* C, const Block16<T>& z) {
     Wide<T> sum[4] = {0, 0, 0, 0}, other[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const auto& a = left.half[h];
-      mma(sum, a.a.v[0][0], a.a.v[0][1], a.a.v[0][n]);
-      mma(other, a.a.v[1][0], a.a.v[1][1], a.a.v[1][n]);
+      const auto& a = left.half[h].v;
+      mma(sum, a[0][0], a[0][1], a[0][n]);
+      mma(other, a[1][0], a[1][1], a[1][n]);
     }
 #pragma unroll
     for (int e = 0; e < 4; ++e) at[(8 * n + e % 2) * ld + e / 2 * 8] = T(before[n][e] - (sum[e] + other[e]));
   }
 }
 
+/// Whether warps hold blocks by rows, as Block16.
+template <class T>
+inline constexpr bool in_block_rows = !is_complex<T>;
+
 /// A block of 16 x 16 of a tile in the hands of one warp, from which products are subtracted.
 template <class T>
 struct UpdatedBlock {
   static constexpr int ld = GridShape<T>::ld;
-  static constexpr bool in_rows = !is_complex<T>;
   T* C;
-  std::conditional_t<in_rows, Block16<T>, Fragment<T, 2>> c;
+  std::conditional_t<in_block_rows<T>, Block16<T>, Fragment<T, 2>> c;
   __device__ explicit UpdatedBlock(T* C_) : C(C_) {
-    if constexpr (in_rows)
+    if constexpr (in_block_rows<T>)
       c = Block16<T>(C);
     else
       c.fill([&](int r, int k) { return C[k * ld + r]; });
   }
   /// C -= A B^H, with A and B 16 columns wide.
   __device__ void subtract(const T* A, const T* B) {
-    if constexpr (in_rows)
+    if constexpr (in_block_rows<T>)
       c.subtract(typename Block16<T>::Left(Block16<T>(A)), B);
     else
       c.template subtract<16, false>(A, ld, B, ld);
   }
   __device__ void save() const {
-    if constexpr (in_rows)
+    if constexpr (in_block_rows<T>)
       c.save(C);
     else
       c.for_each([&](int r, int k, T v) { C[k * ld + r] = v; });
@@ -321,7 +317,7 @@ __device__ void solve_block(T* X, LeftOperand<Wide<T>> inverse) {
   using Shape = GridShape<T>;
   Fragment<Wide<T>, 1> f;  // transposed
   f.clear();
-  f.template subtract<true>(inverse, X, Shape::ld);
+  f.subtract(inverse, X, Shape::ld);
   __syncwarp();  // everyone has read the block
   f.for_each([&](int c, int r, Wide<T> v) { X[c * Shape::ld + r] = T(-v); });
 }
@@ -351,7 +347,7 @@ struct RowStrip {
     __syncwarp();  // the columns are up to date
     Fragment<W, N> f;
     f.clear();
-    f.template subtract<true>(own, Xb, ldx);
+    f.subtract(own, Xb, ldx);
     f.negate();
     x[b] = f;
     __syncwarp();  // everyone has read them
@@ -359,7 +355,7 @@ struct RowStrip {
     __syncwarp();  // the solution is there
 #pragma unroll
     for (int i = 1; i < Shape::blocks; ++i)
-      if (b + i < Shape::blocks) x[b + i].template subtract<true>(below[i - 1], Xb, ldx);
+      if (b + i < Shape::blocks) x[b + i].subtract(below[i - 1], Xb, ldx);
   }
   __device__ void solve(const T* L, const T* inverses) {
 #pragma unroll

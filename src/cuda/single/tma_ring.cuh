@@ -38,7 +38,7 @@ struct TmaRing {
     const unsigned number = used + chunk, turn = number / stages, s = number - turn * stages;
     if (turn > 0) barrier_wait(empty + 8 * s, (turn - 1) % 2);
     const unsigned to = first + s * stage, barrier = full + 8 * s;
-    barrier_expect(barrier, stage);
+    barrier_arrive_expecting(barrier, stage);
     if constexpr (column_major) {
       copy_box(to, map, 0, col, row / 16, barrier);
       copy_box(to + strip, map, 0, col, other / 16, barrier);

@@ -32,9 +32,9 @@ __global__ void __launch_bounds__(invert_threads)
 template <class T>
 index_t CudaEngine::inverse_edge(const Operand<T>& A, const Items<T>& B, const SolveTuning& tuning) const {
   constexpr index_t full_edge = cuda::inverse_edge<T>;
-  if (main_ != this || B.count != 1 || B.pointers || A.items.rows <= max(tuning.invert, full_edge))
-    return 0;  // as trsm_whole
-  return full_edge;
+  const bool too_small = A.items.rows <= max(tuning.invert, full_edge);
+  // The inverses are in scratch memory, which is for the main lane alone.
+  return main_ != this || B.count != 1 || B.pointers || too_small ? 0 : full_edge;
 }
 template <class T>
 index_t CudaEngine::inverses_size(const Operand<T>& A) const {
@@ -98,20 +98,18 @@ struct InvertedSolve {
   }
   /// Tile (i, j) of A, or, where i = j, the inverse of the diagonal block.
   __device__ void fetch_tile(T* S, int i, int j) const {
-    constexpr int width = 16 / int(sizeof(T));
     if (i == j)
-      fetch<width>(S, inverse(i), edge, edge, edge);
+      fetch<vector_of<T>>(S, inverse(i), edge, edge, edge);
     else
       fetch_from_A(S, i, j);
   }
   __device__ void fetch_from_A(T* S, int i, int j) const {
-    constexpr int width = 16 / int(sizeof(T));
     const index_t r0 = index_t(i) * edge, c0 = index_t(j) * edge;
     const index_t fast = row_major ? c0 : r0, slow = row_major ? r0 : c0,
                   line = row_major ? A.row_stride : A.col_stride;
     const int fast_count = int(min(index_t(edge), A.rows - fast)), slow_count = int(min(index_t(edge), A.rows - slow));
     if (wide)
-      fetch<width>(S, A.data + fast + slow * line, line, fast_count, slow_count);
+      fetch<vector_of<T>>(S, A.data + fast + slow * line, line, fast_count, slow_count);
     else
       fetch<1>(S, A.data + fast + slow * line, line, fast_count, slow_count);
   }
@@ -165,10 +163,8 @@ struct InvertedSolve {
     step.clear();
     subtract(step, tile, X);
     __syncthreads();  // the residual is read
-#pragma unroll
-    for (int s = 0; s < fragments; ++s)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) x.set(s, e, x.get(s, e) - step.get(s, e));
+    step.negate();
+    x.add(step.c);
     for_part(x, X, [](T& in, T& v) { in = core::conj(v); });
   }
 

@@ -8,9 +8,9 @@
 // an earlier ticket, whose holder is running already: a hang is impossible, wherever blocks are resident.
 #pragma once
 
+#include <cuda/device/mma.cuh>
 #include <cuda/device/pipeline.cuh>
 #include <cuda/single/inverted_diagonal.cuh>
-#include <cuda/batched/batched.hpp>
 #include <cuda/engine/engine.hpp>
 #include <cuda/engine/launch.cuh>
 #include <cuda/single/single.hpp>
@@ -24,17 +24,15 @@ namespace trifactor::cuda {
 template <class T, int N, bool row_major>
 struct Sweep {
   static constexpr int edge = DiagonalShape<T>::edge, threads = invert_threads;
-  static constexpr int width = 16 / int(sizeof(T));  // entries of one load
-  static constexpr int line = edge / width;          // threads along the contiguous direction
+  static constexpr int width = vector_of<T>;
+  static constexpr int line = edge / width;  // threads along the contiguous direction
   static constexpr int stride = threads / line, steps = edge / stride;
   static constexpr int own_rows = row_major ? steps : width;   // rows of a tile that a thread has a part in
   static constexpr int parts = row_major ? line / 4 : stride;  // partial sums of a row, four lanes' added already
   static constexpr int entries = edge * N;                     // of a strip of right-hand sides
   static_assert(entries * Message<T>::words <= threads);
 
-  struct alignas(16) Vector {
-    T entry[width];
-  };
+  using Vector = EntryVector<T, width>;
   struct Shared {
     Vector tiles[2][steps][threads];  // two tiles on their way; a thread reads what it fetched itself
     T D[DiagonalShape<T>::size], V[DiagonalShape<T>::size];
@@ -73,7 +71,7 @@ struct Sweep {
       for (int s = 0; s < steps; ++s, p += step)
         for (int e = 0; e < width; ++e) {
           const bool inside = e < fast_count && s * stride < slow_count;
-          copy_async<int(sizeof(T))>(shared_address(tile[s][threadIdx.x].entry + e), inside ? p + e : A.data,
+          copy_async<int(sizeof(T))>(shared_address(tile[s][threadIdx.x].v + e), inside ? p + e : A.data,
                                      inside ? int(sizeof(T)) : 0);
         }
     }
@@ -89,7 +87,7 @@ struct Sweep {
 #pragma unroll
         for (int j = 0; j < N; ++j) {
           T& to = sum[row_major ? s : e][j];
-          to = minus_product(to, v.entry[e], x[(row_major ? fast() + e : slow(s)) * N + j]);
+          to = minus_product(to, v.v[e], x[(row_major ? fast() + e : slow(s)) * N + j]);
         }
     }
   }
@@ -144,17 +142,17 @@ struct Sweep {
     const auto word = [&](int t) {
       return reinterpret_cast<const typename M::Word*>(messages + index_t(place(t)) * entries) + rank;
     };
-    typename M::Word next = reads && turn > 0 ? M::load(word(0)) : 0;
+    typename M::Word next = reads && turn > 0 ? load_relaxed(word(0)) : 0;
     for (int t = 0; t < turn; ++t) {
       T* x = s.x[t % 2];
       if (reads) {
         while (next == M::unsolved) {
           if (turn - t > 1)
             __nanosleep(unsigned(min(turn - t, 16)) * 20);  // blocks with earlier strips are on the critical path
-          next = M::load(word(t));
+          next = load_relaxed(word(t));
         }
         reinterpret_cast<typename M::Word*>(x)[rank] = next;
-        if (t + 1 < turn) next = M::load(word(t + 1));
+        if (t + 1 < turn) next = load_relaxed(word(t + 1));
       }
       copy_wait<1>();
       __syncthreads();  // strip t is there; the one before it, in the other half of s.x, was read before that

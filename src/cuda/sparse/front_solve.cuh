@@ -12,6 +12,8 @@
 #include <cuda/sparse/solve_strip.cuh>
 #include <cuda/sparse/solve_subtree.cuh>
 
+#include <bit>
+
 namespace trifactor::cuda {
 
 /// One block for each diagonal block of a strip: above its diagonal comes the part of its inverse below the diagonal,
@@ -54,7 +56,7 @@ __global__ void __launch_bounds__(StripShape<T, F>::threads, StripShape<T, F>::r
     const int turn = s.ticket / groups;
     if (turn >= forward + backward) return;
     const SolveStrip strip = turn < forward ? lists.forward[turn] : lists.backward[turn - forward];
-    const int item = vectors.item_of(strip.first);
+    const int item = vectors.fronts.item_of(strip.first);
     if (vectors.failed[item] != 0) {
       __syncthreads();  // everyone has read the ticket
       continue;
@@ -84,11 +86,7 @@ void CudaEngine::invert_fronts(const SolveLists& lists, T* factor, int* inexact)
 }
 
 /// The least power of 2 that is at least k, as exponent.
-inline int shift_for(index_t k) {
-  int shift = 0;
-  while (index_t(1) << shift < k) ++shift;
-  return shift;
-}
+inline int shift_for(index_t k) { return int(std::bit_width(std::uint64_t(max(k, index_t(1)) - 1))); }
 
 /// Right-hand sides that share one pass over the factor, in eights.
 template <class T>

@@ -5,10 +5,35 @@
 #include <cuda/device/fragments.cuh>
 #include <cuda/device/pipeline.cuh>
 #include <cuda/device/product.cuh>
+#include <cuda/single/inverted_diagonal.cuh>
 #include <cuda/sparse/solve_vectors.cuh>
-#include <cuda/sparse/strip_shape.cuh>
 
 namespace trifactor::cuda {
+
+/// How a block of threads shares a strip, and what it holds in shared memory. Up to 8 F right-hand sides. A tile is a
+/// strip's rows (forward) or columns (backward) by `depth` of the others.
+template <class T, int F>
+struct StripShape {
+  using Block = DiagonalShape<T>;
+  static constexpr int edge = Block::edge, depth = 32, threads = 128;
+  static constexpr int tall_ld = edge + 4, flat_ld = depth + 4;  // of tiles (edge, depth) and (depth, edge)
+  static constexpr int tile_size = max(tall_ld * depth, flat_ld* edge);
+  static constexpr int row_tiles = edge / 16, col_parts = threads / 32 / row_tiles;  // how the warps share a strip
+  static constexpr int fragments = F / col_parts;                                    // of a warp, side by side
+  static_assert(fragments > 0);
+  static constexpr int side_ld = 8 * F + 4;
+  static constexpr int own_per_thread = edge * 8 * F / threads, per_thread = depth * 8 * F / threads;
+  static constexpr int children = 256;  // rows of children that the list in shared memory has room for
+
+  struct Shared {
+    T tiles[2][tile_size];    // one in use, the other on its way
+    T X[2][depth * side_ld];  // what tiles are multiplied with. Columns beyond the right-hand sides stay zero, here
+    T own[edge * side_ld];    // and here: the strip's own right-hand sides
+    int child_start[edge + 1], child_line[children];  // of the strip's rows
+    int ticket;
+  };
+  static constexpr int resident = int(min(std::size_t(4), (227u << 10) / (sizeof(Shared) + 1024)));  // blocks
+};
 
 template <class T, int F>
 class StripSolve : StripShape<T, F> {
@@ -110,7 +135,7 @@ class StripSolve : StripShape<T, F> {
   }
   template <int tall, int wide>
   __device__ void fetch(T* tile, int ld, int r, int c, int rows, int cols) const {
-    constexpr int width = 16 / int(sizeof(T));
+    constexpr int width = vector_of<T>;
     if (r >= strip.columns) r += int(shape.gap);
     if ((strip.factor_at + r) % width == 0 && shape.ld % width == 0)
       fetch_lines<tall, wide, width>(tile, ld, r, c, rows, cols);
@@ -234,16 +259,10 @@ class StripSolve : StripShape<T, F> {
       Part part;
       part.clear();
       into(part);
-      add(f, part);
+      f.add(part.c);
     } else {
       into(f);
     }
-  }
-  __device__ static void add(Part& f, const Part& g) {
-#pragma unroll
-    for (int i = 0; i < S::fragments; ++i)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) f.set(i, e, f.get(i, e) + g.get(i, e));
   }
   /// g(entry of X in shared memory, entry of f) for the warp's part.
   template <class G>
@@ -311,7 +330,7 @@ class StripSolve : StripShape<T, F> {
               auto& to = p % 2 == 0 ? f.c[i] : other.c[i];
               tensor_subtract<!forward>(to, a[part][p][0], a[part][p][1], x[(16 * part + 4 * p) * side_ld + 8 * i]);
             }
-      add(f, other);
+      f.add(other.c);
     }
   };
 
@@ -350,7 +369,7 @@ class StripSolve : StripShape<T, F> {
     step.clear();
     factor.template subtract<forward>(step, own);
     step.negate();
-    add(X, step);
+    X.add(step.c);
     store<forward>(X, own);
   }
 };

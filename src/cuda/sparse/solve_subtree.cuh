@@ -53,7 +53,7 @@ struct SubtreeSolve {
     const int parts = max(1, (1 << v.shift) / together), all = (end - begin) * parts;
     for (int i = warp(); i < all; i += warps) {
       const SolveFront& f = lists.subtree_fronts[begin + i / parts];
-      const int item = v.item_of(f.first);
+      const int item = v.fronts.item_of(f.first);
       if (v.failed[item] == 0) work(SubtreeSolve{v.of_item(item), lists, factor, tiles}, f, i % parts * together);
     }
     __syncthreads();  // what the next level reads is there

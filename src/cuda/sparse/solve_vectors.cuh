@@ -33,8 +33,6 @@ struct SolveVectors {
     v.Z += group * group_entries, v.X += group * group_entries, v.column += index_t(group) << shift;
     return v;
   }
-  /// The item of a front with this first column, to which all that it waits for belongs.
-  __device__ int item_of(int first) const { return fronts.item_of(first); }
   __device__ SolveVectors of_item(int item) const {
     SolveVectors v = *this;
     v.B.data += item * next_item;

@@ -17,13 +17,12 @@ inline void cluster_sync(simt::Where where = simt::Where::current()) {
 inline void announce_barriers() {}
 
 inline unsigned shared_address_of(unsigned address, int block) { return simt::shared_address_of(address, block); }
-template <class T>
-T load_shared_of(unsigned address) {
-  return *static_cast<const T*>(simt::shared_memory(address));
+inline int load_shared_of(unsigned address) { return *static_cast<const int*>(simt::shared_memory(address)); }
+inline void load_shared(unsigned& x, unsigned address) {
+  x = *static_cast<const unsigned*>(simt::shared_memory(address));
 }
-inline void load_shared(unsigned& x, unsigned address) { x = load_shared_of<unsigned>(address); }
 inline void load_shared_if(bool wanted, ulonglong2& x, unsigned address) {
-  if (wanted) x = load_shared_of<ulonglong2>(address);
+  if (wanted) x = *static_cast<const ulonglong2*>(simt::shared_memory(address));
 }
 inline void store_shared_if(bool wanted, unsigned address, const ulonglong2& x) {
   if (wanted) *static_cast<ulonglong2*>(simt::shared_memory(address)) = x;
@@ -38,6 +37,5 @@ inline void send_async(unsigned address, const ulonglong2& x, unsigned barrier) 
 inline void send_async_if(bool wanted, unsigned address, const ulonglong2& x, unsigned barrier) {
   if (wanted) send_async(address, x, barrier);
 }
-inline void barrier_arrive_expecting(unsigned barrier, int bytes) { simt::barrier_arrive(barrier, bytes); }
 
 }  // namespace trifactor::cuda

@@ -20,7 +20,6 @@ bool make_map(CUtensorMap& map, double* A, index_t stride, index_t n) {
 }
 
 inline constexpr bool copies_boxes = true;
-inline void barrier_expect(unsigned barrier, int bytes) { simt::barrier_arrive(barrier, bytes); }
 inline void fence_copy_engine() {}
 
 /// 128 lines of 128 bytes: 16 numbers on and across. In each, 16 bytes are at their place XOR the number of the line.

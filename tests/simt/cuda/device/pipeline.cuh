@@ -28,6 +28,7 @@ inline void copy_wait(int pending) { simt::wait_for_copies(pending < 4 ? pending
 inline void barrier_init(unsigned barrier, int count) { simt::barrier_init(barrier, count); }
 inline void barrier_end(unsigned) {}
 inline void barrier_arrive(unsigned barrier) { simt::barrier_arrive(barrier, 0); }
+inline void barrier_arrive_expecting(unsigned barrier, int bytes) { simt::barrier_arrive(barrier, bytes); }
 inline void barrier_wait(unsigned barrier, int parity, simt::Where where = simt::Where::current()) {
   simt::barrier_wait(barrier, parity, where);
 }

@@ -9,11 +9,10 @@ inline int load_acquire(const int* p) {
   simt::may_switch();
   return std::atomic_ref<int>(*const_cast<int*>(p)).load(std::memory_order_acquire);
 }
-template <class Word>
-void store_release(Word* p, Word v) {
+inline void store_release(int* p, int v) {
   simt::may_switch();
   simt::order_from(p);  // to those who load it relaxed and call order_after_value, too
-  std::atomic_ref<Word>(*p).store(v, std::memory_order_release);
+  std::atomic_ref<int>(*p).store(v, std::memory_order_release);
 }
 inline void add_release(int* p, int v) {
   simt::may_switch();
