@@ -32,14 +32,37 @@ double checked_threshold(const SparseLuPlan& plan, const SparseLuOptions& option
   return threshold;
 }
 
-/// The power of 2 that takes x to at least 1 and less than 2; 1 where x is zero or not finite. Its reciprocal is
-/// finite.
+/// Of the power of 2 that takes a number with this exponent, of R, to at least 1 and less than 2. Its reciprocal is finite.
 template <class R>
-R scale_for(R x) {
-  if (!(x > 0) || !std::isfinite(x)) return R(1);
+int scale_for(int exponent) {
   constexpr int max_exponent = std::numeric_limits<R>::max_exponent - 2;
-  return std::ldexp(R(1), std::clamp(-std::ilogb(x), -max_exponent, max_exponent));
+  return std::clamp(-exponent, -max_exponent, max_exponent);
 }
+
+template <class R>
+R times_power(R x, int exponent) {
+  return std::ldexp(x, exponent);
+}
+template <class R>
+core::Complex<R> times_power(core::Complex<R> x, int exponent) {
+  return {std::ldexp(x.re, exponent), std::ldexp(x.im, exponent)};
+}
+
+/// The largest exponent in a row or column. A zero has none, and what is not finite keeps its line as it is.
+class LargestExponent {
+ public:
+  template <class R>
+  void add(R modulus, int scaled_by) {
+    if (!std::isfinite(modulus)) finite_ = false;
+    if (modulus > 0 && finite_) largest_ = std::max(largest_, std::ilogb(modulus) + scaled_by);
+  }
+  int get() const { return finite_ && largest_ > none ? largest_ : 0; }
+
+ private:
+  static constexpr int none = std::numeric_limits<int>::min();
+  int largest_ = none;
+  bool finite_ = true;
+};
 
 /// -1 for an odd permutation, otherwise 1.
 int sign_of(index_t n, const auto& place_of) {
@@ -92,18 +115,21 @@ struct SparseLu<T>::State {
     for (const R s : sum) norm = core::larger(norm, s);
   }
 
-  /// a := R a C, with the scalings of the analysis.
+  /// a := R a C, by powers of 2. Each entry is scaled once: between the two it might not be representable.
   void scale(I* a) {
-    R* const r = row_scale.data();
-    R* const c = column_scale.data();
-    std::fill_n(r, plan.n, R(equilibrate ? 0 : 1));
-    std::fill_n(c, plan.n, R(equilibrate ? 0 : 1));
-    if (!equilibrate) return;
-    for_each_entry(a, [&](index_t i, index_t, I& v) { r[i] = std::max(r[i], core::abs1(v)); });
-    for (index_t i = 0; i < plan.n; ++i) r[i] = scale_for(r[i]);
-    for_each_entry(a, [&](index_t i, index_t j, I& v) { v = v * r[i], c[j] = std::max(c[j], core::abs1(v)); });
-    for (index_t j = 0; j < plan.n; ++j) c[j] = scale_for(c[j]);
-    for_each_entry(a, [&](index_t, index_t j, I& v) { v = v * c[j]; });
+    std::vector<LargestExponent> row(plan.n), column(plan.n);
+    std::vector<int> r(plan.n, 0), c(plan.n, 0);
+    if (equilibrate) {
+      for_each_entry(a, [&](index_t i, index_t, I& v) { row[i].add(core::abs1(v), 0); });
+      for (index_t i = 0; i < plan.n; ++i) r[i] = scale_for<R>(row[i].get());
+      for_each_entry(a, [&](index_t i, index_t j, I& v) { column[j].add(core::abs1(v), r[i]); });
+      for (index_t j = 0; j < plan.n; ++j) c[j] = scale_for<R>(column[j].get());
+      for_each_entry(a, [&](index_t i, index_t j, I& v) { v = times_power(v, r[i] + c[j]); });
+    }
+    for (index_t i = 0; i < plan.n; ++i) {
+      row_scale.data()[i] = times_power(R(1), r[i]);
+      column_scale.data()[i] = times_power(R(1), c[i]);
+    }
   }
 
   /// B := op(A)^-1 B for a few columns.

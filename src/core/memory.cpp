@@ -66,24 +66,21 @@ void* Arena::bump(std::size_t bytes) {
     return nullptr;
   }
   if (bytes == 0) return nullptr;
-  while (chunk_ < chunks_.size() && chunks_[chunk_].bytes - used_ < bytes) ++chunk_, used_ = 0;
-  if (chunk_ == chunks_.size()) {
+  std::size_t chunk = chunk_, used = used_;   // as they are, where there is no memory
+  while (chunk < chunks_.size() && chunks_[chunk].bytes - used < bytes) ++chunk, used = 0;
+  if (chunk == chunks_.size()) {
     chunks_.reserve(chunks_.size() + 1);
     chunks_.push_back({static_cast<char*>(source_.allocate(source_.context, bytes)), bytes});
-    used_ = 0;
   }
-  void* p = chunks_[chunk_].data + used_;
-  used_ += bytes;
-  return p;
+  chunk_ = chunk, used_ = used + bytes;
+  return chunks_[chunk].data + used;
 }
 
 void* Arena::try_bump(std::size_t bytes) {
   if (bytes == 0) return nullptr;
-  const auto before = mark();
   try {
     return bump(bytes);
   } catch (const OutOfMemory&) {
-    rewind(before);
     return nullptr;
   }
 }

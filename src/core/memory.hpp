@@ -4,6 +4,7 @@
 #include <trifactor/error.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <utility>
 #include <vector>
@@ -17,6 +18,19 @@ void count_allocation(const char* where, std::size_t bytes);
 
 /// Throws OutOfMemory without a number, and without taking memory to say so.
 [[noreturn]] void throw_out_of_memory();
+
+/// a * b, neither negative; where that is too large, a number of which nobody has so much memory.
+inline index_t product_or_most(index_t a, index_t b) {
+  index_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<index_t>::max() : product;
+}
+/// Throws OutOfMemory where they would be more bytes than an address space has.
+template <class T>
+std::size_t scratch_bytes(index_t entries) {
+  if (entries > std::numeric_limits<index_t>::max() / 2 / index_t(sizeof(T)))
+    throw_out_of_memory("scratch", std::numeric_limits<std::size_t>::max());
+  return std::size_t(entries) * sizeof(T);
+}
 
 /// Host memory, aligned to 256 bytes.
 void* allocate_host(std::size_t bytes);
@@ -55,9 +69,9 @@ class Arena {
   template <class T>
   class Scratch {
    public:
-    Scratch(Arena& arena, index_t size) : arena_(arena), mark_(arena.mark()), data_(static_cast<T*>(arena.bump(std::size_t(size) * sizeof(T)))) {}
+    Scratch(Arena& arena, index_t size) : arena_(arena), mark_(arena.mark()), data_(static_cast<T*>(arena.bump(scratch_bytes<T>(size)))) {}
     Scratch(Arena& arena, index_t size, std::nothrow_t)
-        : arena_(arena), mark_(arena.mark()), data_(static_cast<T*>(arena.try_bump(std::size_t(size) * sizeof(T)))) {}
+        : arena_(arena), mark_(arena.mark()), data_(static_cast<T*>(arena.try_bump(scratch_bytes<T>(size)))) {}
     Scratch(const Scratch&) = delete;
     ~Scratch() { arena_.rewind(mark_); }
     T* data() const { return data_; }

@@ -5,6 +5,7 @@
 #include <host/engine.hpp>
 #include <host/groups.hpp>
 #include <host/interleaved.hpp>
+#include <host/item_solves.hpp>
 #include <host/threads.hpp>
 #include <tile/cholesky.hpp>
 #include <tile/lu.hpp>
@@ -87,15 +88,35 @@ int lu_by_tile(const Tile<T>& A, int* pivots, index_t first) {
   tile::PivotCandidate<Real<T>> candidate;
   return tile::lu(alone, A, pivots, first, &candidate);
 }
+template <class T>
+int lu_in_halves(const Tile<T>& A, int* pivots, index_t first);
+
 /// LU of an item of a batch.
 template <class T>
 int lu_item(const Tile<T>& A, int* pivots, index_t first) {
-  bool by_tile = min(A.rows, A.cols) <= tile_order;
-  for (index_t j = 0; j < A.cols && !by_tile; ++j) by_tile = needs_care(A, j);
-  if (by_tile) return lu_by_tile(A, pivots, first);
+  constexpr index_t worth_halving = 32;
+  const index_t n = min(A.rows, A.cols);
+  bool with_care = n <= tile_order;
+  for (index_t j = 0; j < A.cols && !with_care; ++j) with_care = needs_care(A, j);
+  if (with_care) return n <= worth_halving ? lu_by_tile(A, pivots, first) : lu_in_halves(A, pivots, first);
   const int k = blas::getrf(int(A.rows), int(A.cols), A.data, int(A.col_stride), pivots);
-  for (index_t i = 0; i < min(A.rows, A.cols); ++i) pivots[i] += int(first);
+  for (index_t i = 0; i < n; ++i) pivots[i] += int(first);
   return k;
+}
+
+/// The same where LAPACK is not to be trusted with all of it: products are BLAS's nevertheless.
+template <class T>
+int lu_in_halves(const Tile<T>& A, int* pivots, index_t first) {
+  const index_t m = A.rows, n = A.cols, k = min(m, n) / 2;
+  const int ld = int(A.col_stride);
+  const auto items = [&](const Tile<T>& a) { return one_matrix(a.data, a.rows, a.cols, ld); };
+  const int bad = lu_item(A.block(0, 0, m, k), pivots, first);
+  for (index_t j = 0; j < n - k; ++j) exchange(A.block(0, k, m, n - k), j, pivots, k, first, false);
+  trsm_item(unit_lower, plain(items(A.block(0, 0, k, k))), items(A.block(0, k, k, n - k)), 0);   // A12 := L11^-1 A12
+  blas::gemm(CblasNoTrans, CblasNoTrans, int(m - k), int(n - k), int(k), &A(k, 0), ld, &A(0, k), ld, &A(k, k), ld);
+  const int bad_later = lu_item(A.block(k, k, m - k, n - k), pivots + k, first + k);
+  for (index_t j = 0; j < k; ++j) exchange(A.block(k, 0, m - k, k), j, pivots + k, min(m, n) - k, first + k, false);
+  return bad != 0 || bad_later == 0 ? bad : int(k) + bad_later;
 }
 
 /// Whether items whose info is 0 are square.

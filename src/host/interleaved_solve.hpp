@@ -43,7 +43,7 @@ struct Solver : Lanes<T> {
   /// Takes the right-hand sides, to solve with triangles of order up to n.
   void take(const core::Items<T>& sides, const index_t* items, int size, index_t order, Entry* scratch) {
     X.take(sides, items, size);
-    n = order, width = sides.cols, scaled = false;
+    n = order, width = sides.cols;
     for (int u = 0; u < U; ++u) {
       L[u] = scratch + u * panel_entries(n);
       x[u] = scratch + U * panel_entries(n) + u * n * width;

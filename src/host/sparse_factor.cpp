@@ -383,7 +383,7 @@ void sparse_factor(const SparseData<T>& data, const T* values, Real<T> shift, T*
   if (data.schedule.threads == 1) {
     factorization.alone();
   } else {
-#pragma omp parallel
+#pragma omp parallel num_threads(data.schedule.threads)
     factorization.work(omp_get_thread_num());
   }
   stop.throw_if_requested();

@@ -287,7 +287,7 @@ void by_team(int threads, Work work) {
   const ThreadScope scope(threads, true);
   std::atomic<index_t> ticket{0};
   Barrier barrier;
-#pragma omp parallel
+#pragma omp parallel num_threads(threads)
   {
 #pragma omp single
     barrier.set_threads(omp_get_num_threads());  // perhaps fewer than asked for

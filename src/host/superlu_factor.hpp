@@ -52,7 +52,7 @@ class Elimination {
 
     const index_t entries = std::max<index_t>(1, index_t(plan.row.size()));
     for (auto* buffer : {&f_.block_rows, &f_.above_rows}) reserve(*buffer, 0, entries);
-    for (auto* buffer : {&f_.block, &f_.above}) reserve(*buffer, 0, 2 * entries);
+    for (auto* buffer : {&f_.block, &f_.above}) reserve(*buffer, 0, std::min(most_entries, 2 * entries));
     std::fill_n(f_.row_place.data(), n, none);
     f_.supernode[0] = none;
     f_.first_column[0] = f_.block_rows_start[0] = f_.block_start[0] = f_.above_start[0] = 0;
@@ -245,7 +245,8 @@ class Elimination {
   const Real<T> threshold_;
   SparseLuFactors<T>& f_;
   const int n_;
-  const int panel_width_ = std::max(1, sp_ienv(1));
+  /// As wide as SuperLU's int offsets in a panel allow.
+  const int panel_width_ = std::max(1, std::min(sp_ienv(1), std::numeric_limits<int>::max() / std::max(1, n_)));
   const int relaxed_ = std::max(1, std::min(sp_ienv(2), sp_ienv(3)));
 
   Buffer<T> dense_, temporary_;             // a panel, and what updates are computed in

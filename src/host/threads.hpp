@@ -8,6 +8,7 @@
 #include <cblas.h>
 #include <omp.h>
 
+#include <condition_variable>
 #include <mutex>
 
 namespace trifactor::host {
@@ -28,22 +29,54 @@ struct BlasThreads {
 inline BlasThreads blas_threads;
 inline thread_local int thread_scopes = 0;  // one inside the other
 
-/// For the length of one operation, OpenMP and BLAS use the engine's number of threads. BLAS built on OpenMP runs
-/// serially inside a parallel loop by itself; one with threads of its own is set to one while items run in parallel.
+/// BLAS on OpenMP has buffers for as many threads as its last caller had, all callers alike. When a call with fewer threads
+/// begins, buffers are taken from calls that are under way, and their results are wrong (OpenBLAS 0.3.21). So teams of
+/// different sizes take turns, first come, first served. A team of one has no part in this.
+class BlasTeams {
+ public:
+  void enter(int threads) {
+    std::unique_lock lock(mutex_);
+    const unsigned long ticket = arrived_++;
+    turn_.wait(lock, [&] { return ticket == admitted_ && (users_ == 0 || size_ == threads); });
+    ++admitted_, ++users_, size_ = threads;
+    turn_.notify_all();
+  }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (--users_ == 0) turn_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  unsigned long arrived_ = 0, admitted_ = 0;
+  int users_ = 0, size_ = 0;
+};
+inline BlasTeams blas_teams;
+inline thread_local int blas_team_size = 0;  // of the team in which this thread is; 0: none
+
+/// For the length of one operation, BLAS uses so many threads: of one item; many items are worked on side by side, with a
+/// thread each. BLAS built on OpenMP goes by OpenMP's number, so parallel regions in this scope name theirs.
 class ThreadScope {
  public:
   ThreadScope(int threads, bool many_items)
-      : omp_before_(omp_get_max_threads()), own_threads_(blas_has_own_threads()), threads_(threads) {
+      : omp_before_(omp_get_max_threads()), own_threads_(blas_has_own_threads()), threads_(many_items ? 1 : threads) {
+    if (!own_threads_ && threads_ > 1) {
+      if (blas_team_size > 0 && blas_team_size != threads_) threads_ = 1;  // inside of a call with another team
+      enters_ = threads_ > 1 && blas_team_size == 0;
+      if (enters_) blas_teams.enter(threads_), blas_team_size = threads_;
+    }
     if (threads_ != omp_before_) omp_set_num_threads(threads_);
     if (!own_threads_) return;
     const std::lock_guard lock(blas_threads.mutex);
     blas_before_ = openblas_get_num_threads();
     if (thread_scopes++ == 0 && blas_threads.users++ == 0) blas_threads.before = blas_before_;
-    openblas_set_num_threads(many_items ? 1 : threads_);
+    openblas_set_num_threads(threads_);
   }
   ThreadScope(const ThreadScope&) = delete;
   ~ThreadScope() {
     if (threads_ != omp_before_) omp_set_num_threads(omp_before_);
+    if (enters_) blas_team_size = 0, blas_teams.leave();
     if (!own_threads_) return;
     const std::lock_guard lock(blas_threads.mutex);
     if (--thread_scopes > 0)
@@ -54,7 +87,7 @@ class ThreadScope {
 
  private:
   int omp_before_;
-  bool own_threads_;
+  bool own_threads_, enters_ = false;
   int blas_before_ = 0, threads_;
 };
 
@@ -106,8 +139,8 @@ void for_items(int threads, index_t count, const int* info, double work_each, F 
 template <class F>
 void for_columns(int threads, index_t cols, index_t work_each, F f) {
   constexpr index_t worth_a_team = 1 << 16;   // entries; below it, waking threads costs more than it gains
-  ThreadScope scope(threads, false);
-#pragma omp parallel for schedule(static) if (cols * work_each > worth_a_team && !blas_has_own_threads())
+  const int team = cols * work_each > worth_a_team && !blas_has_own_threads() ? threads : 1;
+#pragma omp parallel for schedule(static) num_threads(team)
   for (index_t j = 0; j < cols; ++j) f(j);
 }
 

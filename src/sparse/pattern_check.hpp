@@ -56,7 +56,7 @@ PatternFacts check_entries(const Pattern<I>& p, bool duplicates, index_t begin, 
   std::vector<node_t> seen;  // the last column (row) that had this index; made when one does not ascend
   for (index_t j = begin; j < end; ++j) {
     bool ascends = true;
-    for (index_t k = p.start[j] + 1; k < p.start[j + 1]; ++k) ascends = ascends && p.index[k - 1] <= p.index[k];
+    for (index_t k = index_t(p.start[j]) + 1; k < p.start[j + 1]; ++k) ascends = ascends && p.index[k - 1] <= p.index[k];
     facts.ascending = facts.ascending && ascends;
     if (!ascends && !p.sorted && seen.empty()) seen.assign(n, -1);
     for (index_t k = p.start[j]; k < p.start[j + 1]; ++k) {

@@ -191,6 +191,27 @@ TYPED_TEST(InterleavedSolve, WithASharedFactor) {
   }
 }
 
+/// Whose diagonal needs scaling before its reciprocals are taken.
+TYPED_TEST(InterleavedSolve, WithASharedFactorNearUnderflow) {
+  using T = TypeParam;
+  using R = real_t<T>;
+  const index_t count = 300;
+  const R tiny = std::numeric_limits<R>::min() * 4;  // solutions are still finite
+  HostMatrix<T> L(2, 2);
+  L(0, 0) = T(tiny), L(1, 1) = T(1);
+  DeviceMatrix<T> F(this->q, L);
+  Items<T> B(std::size_t(count), HostMatrix<T>(2, 1));
+  for (auto& b : B) b(0, 0) = T(tiny), b(1, 0) = T(3);
+  DeviceBatch<T> X(this->q, B);
+  cholesky_solve(this->q, Uplo::Lower, StridedBatch<const T>{F.view().data, 2, 2, F.view().ld, 0, count}, X.strided());
+  this->q.sync();
+  const auto x = X.download();
+  for (std::size_t i = 0; i < B.size(); ++i) {
+    EXPECT_EQ(x[i](0, 0), T(R(1) / tiny)) << "item " << i;
+    EXPECT_EQ(x[i](1, 0), T(3)) << "item " << i;
+  }
+}
+
 TYPED_TEST(InterleavedSolve, FactorAndSolveGivesTheBitsOfTwoCalls) {
   using T = TypeParam;
   if (on_cuda()) GTEST_SKIP() << "of host queues";

@@ -225,6 +225,30 @@ TYPED_TEST(Memory, TooMuchSaysHowMuch) {
       << "the queue works on";
 }
 
+TYPED_TEST(Memory, WhatIsReservedServesAfterACallThatFailed) {
+  using T = TypeParam;
+  Queue q = test_queue();
+  q.reserve(1 << 20);
+  DeviceMatrix<T> A(q, random_spd<T>(this->random, 800));  // whose triangle is more
+  Buffer<int> info(q, 1);
+  EXPECT_TRUE(fails_at(1, [&] { cholesky(q, Uplo::Lower, A.view(), info, {.shift_tries = 1}); }));
+  DeviceMatrix<T> small(q, random_spd<T>(this->random, 100));
+  const index_t before = testing::allocation_count();
+  cholesky(q, Uplo::Lower, small.view(), info, {.shift_tries = 1});
+  EXPECT_EQ(testing::allocation_count(), before);
+}
+
+/// Items may be far smaller than max_order says.
+TYPED_TEST(Memory, TriangleSizesThatOverflowAreOutOfMemory) {
+  using T = TypeParam;
+  DeviceMatrix<T> A(this->q, random_spd<T>(this->random, 2));
+  DeviceArray<T*> items(this->q, std::vector<T*>(4, A.view().data));
+  DeviceArray<int> order(this->q, 4, 2), info(this->q, 4, garbage);
+  const auto batch = ragged(items.data(), order.data(), {.count = 4, .max_order = 1 << 30});
+  EXPECT_THROW(cholesky(this->q, Uplo::Lower, batch, info.data(), {.shift_tries = 3}), OutOfMemory);
+  EXPECT_THROW(cholesky_scratch(this->q, Uplo::Lower, batch, {.shift_tries = 3}), OutOfMemory);
+}
+
 TYPED_TEST(Memory, DeviceMemoryComesBack) {
   if (!on_cuda()) GTEST_SKIP() << "the address sanitizer looks for leaks on the host";
   const auto free_bytes = [] {

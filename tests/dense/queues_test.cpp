@@ -132,6 +132,34 @@ TYPED_TEST(QueuesTest, EightAtOnceMakeEveryCall) {
   });
 }
 
+/// BLAS shares buffers among all threads of the process.
+TYPED_TEST(QueuesTest, QueuesWithDifferentNumbersOfThreadsDisturbNoOther) {
+  if (on_cuda()) GTEST_SKIP() << "of host queues";
+  std::vector<std::thread> threads;
+  for (const int team : {8, 3, 2})
+    threads.emplace_back([&, team] {
+      Random r(test_seed() + std::uint64_t(team));
+      Queue own = Queue::host(team);
+      for (const index_t n : {300, 200, 260, 340}) {
+        const auto A = this->dominant(r, n);
+        DeviceArray<int> pivots(own, n, 0), info(own, 1, -7);
+        HostMatrix<TypeParam> first(0, 0);
+        for (int turn = 0; turn < (TRIFACTOR_TEST_SANITIZED ? 2 : 6); ++turn) {
+          DeviceMatrix<TypeParam> F(own, A);
+          lu(own, F.view(), pivots.data(), info.data(), {.tuning = "whole=0 nb=64"});
+          const auto found = F.download();
+          if (turn == 0) {
+            EXPECT_LT(lu_ratio(A, found, pivots.download()), threshold) << team << " threads, n=" << n;
+            first = found;
+          } else {
+            EXPECT_TRUE(same_bits(found, first)) << team << " threads, n=" << n;
+          }
+        }
+      }
+    });
+  for (auto& thread : threads) thread.join();
+}
+
 // A queue that ends synchronizes the device, and with it every capture would be lost that is going on: it waits for
 // them.
 TYPED_TEST(QueuesTest, QueuesThatComeAndGoSpoilNoGraph) {

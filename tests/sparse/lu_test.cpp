@@ -291,6 +291,19 @@ TYPED_TEST(SparseLuTest, EquilibratesBadlyScaledRows) {
   this->expect_solves(A, this->factored(A.compact(), {}, {.equilibrate = false}));
 }
 
+/// A row's scale alone would make its small entry zero.
+TYPED_TEST(SparseLuTest, EntriesOfVeryDifferentSizeAreScaledOnce) {
+  using T = TypeParam;
+  const auto power = [](int exponent) { return T(std::ldexp(real_t<T>(1), exponent)); };
+  const int large = std::numeric_limits<real_t<T>>::max_exponent * 2 / 3;
+  const General<T> A{"graded", 2, {{{0, 0}, power(large)}, {{0, 1}, power(large)}, {{1, 0}, power(-large)}}};
+  SparseLu<T> F(this->q, analyze_lu(A.compact().pattern()));
+  ASSERT_EQ(F.try_factor(A.compact().values), 0);
+  const auto x = F.solve(std::vector<T>{power(0) + power(0), power(0)});   // x0 = 1 / large, x1 = large
+  EXPECT_EQ(x[0], power(-large));
+  EXPECT_EQ(x[1], power(large));
+}
+
 TYPED_TEST(SparseLuTest, PivotThresholdKeepsTheDiagonal) {
   using T = TypeParam;
   const auto A = helmholtz<T>(14, 0.3);
