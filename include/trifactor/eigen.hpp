@@ -24,7 +24,7 @@ auto view(M&& A) {
   static_assert(D::InnerStrideAtCompileTime == 1, "the entries of a column must follow one another");
   using T = std::remove_pointer_t<decltype(A.data())>;
   const index_t rows = A.rows(), cols = A.cols();
-  const index_t ld = D::IsVectorAtCompileTime && cols == 1 ? rows : index_t(A.outerStride());
+  const index_t ld = !D::IsVectorAtCompileTime ? index_t(A.outerStride()) : cols == 1 ? rows : 1;
   return MatrixView<T>{A.data(), rows, cols, std::max<index_t>(ld, std::max<index_t>(rows, 1))};
 }
 
@@ -78,12 +78,16 @@ class EigenCholesky : public Eigen::SparseSolverBase<EigenCholesky<SparseMatrix,
     const SparseMatrix* given = &A;
     SparseMatrix compressed;
     if (!A.isCompressed()) compressed = A, compressed.makeCompressed(), given = &compressed;
+    plan_.reset(), factor_.reset();
+    info_ = Eigen::InvalidInput, m_isInitialized = false;
     Pattern<StorageIndex> p = pattern(*given);
     if (UpLo == Eigen::Upper)  // the lower triangle of A^T
       p.compressed = p.compressed == Compressed::Rows ? Compressed::Columns : Compressed::Rows;
-    plan_ = analyze(p, options);
-    factor_.emplace(queue_, plan_);
-    info_ = Eigen::Success, m_isInitialized = false;
+    const auto plan = analyze(p, options);
+    start_ = Indices::Map(given->outerIndexPtr(), given->outerSize() + 1);
+    index_ = Indices::Map(given->innerIndexPtr(), given->nonZeros());
+    factor_.emplace(queue_, plan);
+    plan_ = plan, info_ = Eigen::Success;
   }
   EigenCholesky& factorize(const SparseMatrix& A) {
     if (!plan_) throw InvalidArgument("EigenCholesky::factorize: analyzePattern must come first");
@@ -92,9 +96,16 @@ class EigenCholesky : public Eigen::SparseSolverBase<EigenCholesky<SparseMatrix,
                             std::to_string(A.rows()) + " x " + std::to_string(A.cols()) + " with " +
                             std::to_string(A.nonZeros()) + " entries, not of order " + std::to_string(plan_->n()) +
                             " with " + std::to_string(plan_->entries()));
-    values_ = Values::Map(A.valuePtr(), A.isCompressed() ? A.nonZeros() : 0);
-    if (!A.isCompressed()) values_ = gathered(A);
-    values_ *= scale_;
+    const SparseMatrix* given = &A;
+    SparseMatrix compressed;
+    if (!A.isCompressed()) compressed = A, compressed.makeCompressed(), given = &compressed;
+    if ((start_ != Indices::Map(given->outerIndexPtr(), start_.size())).any() ||
+        (index_ != Indices::Map(given->innerIndexPtr(), index_.size())).any())
+      throw InvalidArgument("EigenCholesky::factorize: A has entries in other places than the matrix that was analysed");
+    values_ = Values::Map(given->valuePtr(), given->nonZeros());
+    for (Eigen::Index j = 0; j < given->outerSize() && scale_ != RealScalar(1); ++j)
+      for (auto k = start_[j]; k < start_[j + 1]; ++k)
+        if (index_[k] == StorageIndex(j)) values_[k] *= scale_;
     if constexpr (ComplexScalar<Scalar> && UpLo == Eigen::Upper) values_ = values_.conjugate().eval();  // A^T is not A
     const std::span<const Scalar> values(values_.data(), std::size_t(values_.size()));
     if (queue_.is_cuda())
@@ -112,16 +123,16 @@ class EigenCholesky : public Eigen::SparseSolverBase<EigenCholesky<SparseMatrix,
   Eigen::Index rows() const { return plan_ ? plan_->n() : 0; }
   Eigen::Index cols() const { return rows(); }
 
-  /// scale A + offset I is factored from now on, as in Eigen.
+  /// From now on the diagonal is offset + scale * that of A, as in Eigen.
   EigenCholesky& setShift(const RealScalar& offset, const RealScalar& scale = 1) {
     shift_ = offset, scale_ = scale;
     return *this;
   }
-  RealScalar determinant() const { return std::exp(factor_->log_det()); }
-  RealScalar logDeterminant() const { return factor_->log_det(); }
+  RealScalar determinant() const { return std::exp(logDeterminant()); }
+  RealScalar logDeterminant() const { return factorization().log_det(); }
   /// L with P A P^-1 = L L^H.
   SparseMatrix matrixL() const {
-    const CompressedColumns<Scalar> L = factor_->lower();
+    const CompressedColumns<Scalar> L = factorization().lower();
     std::vector<Eigen::Triplet<Scalar, StorageIndex>> entries;
     for (index_t j = 0; j < plan_->n(); ++j)
       for (index_t k = L.start[std::size_t(j)]; k < L.start[std::size_t(j) + 1]; ++k)
@@ -132,12 +143,16 @@ class EigenCholesky : public Eigen::SparseSolverBase<EigenCholesky<SparseMatrix,
   }
   Permutation permutationP() const { return permutationPinv().inverse(); }
   Permutation permutationPinv() const {
+    factorization();
     Permutation P(rows());
     for (index_t j = 0; j < plan_->n(); ++j) P.indices()[j] = StorageIndex(plan_->permutation()[std::size_t(j)]);
     return P;
   }
   /// The factorization beneath: rcond(), memory(), solve_refined() and the rest.
-  const SparseCholesky<Scalar>& factorization() const { return *factor_; }
+  const SparseCholesky<Scalar>& factorization() const {
+    if (!factor_) throw InvalidArgument("EigenCholesky: compute or analyzePattern must come first");
+    return *factor_;
+  }
 
   /// What solve(b) comes to, for Eigen.
   template <class B, class X>
@@ -146,11 +161,11 @@ class EigenCholesky : public Eigen::SparseSolverBase<EigenCholesky<SparseMatrix,
     Dense solution = b;
     if (queue_.is_cuda()) {
       Matrix<Scalar> on_device(queue_, MatrixView<const Scalar>(view(solution)));
-      factor_->solve(on_device);
+      factorization().solve(on_device);
       const Matrix<Scalar> result = on_device.to_host();
       solution = Dense::Map(result.data(), solution.rows(), solution.cols());
     } else {
-      factor_->solve(view(solution));
+      factorization().solve(view(solution));
     }
     x = solution;
   }
@@ -158,15 +173,12 @@ class EigenCholesky : public Eigen::SparseSolverBase<EigenCholesky<SparseMatrix,
 
  private:
   using Values = Eigen::Array<Scalar, Eigen::Dynamic, 1>;
-
-  static Values gathered(SparseMatrix A) {
-    A.makeCompressed();
-    return Values::Map(A.valuePtr(), A.nonZeros());
-  }
+  using Indices = Eigen::Array<StorageIndex, Eigen::Dynamic, 1>;
 
   mutable Queue queue_;
   std::shared_ptr<const SparsePlan> plan_;
   std::optional<SparseCholesky<Scalar>> factor_;
+  Indices start_, index_;  // of the matrix that was analysed
   Values values_;
   RealScalar shift_ = 0, scale_ = 1;
   Eigen::ComputationInfo info_ = Eigen::InvalidInput;

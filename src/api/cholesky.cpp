@@ -24,14 +24,21 @@ dense::ShiftTries shift_tries(const char* call, const CholeskyOptions& o, const 
     if (!good) fail(call, std::string(field) + " = " + std::to_string(value) + " must " + rule);
   };
   check(o.shift_tries >= 0 && o.shift_tries <= 100, "shift_tries", o.shift_tries, "be in 0..100");
+  if (o.shift_used.data) check_each(call, "shift_used", o.shift_used, A);
   if (o.shift_tries == 0) return {};
   constexpr double infinity = std::numeric_limits<double>::infinity();
   check(o.shift_first >= 0 && o.shift_first < infinity, "shift_first", o.shift_first, "be finite and not negative");
   check(o.shift_growth >= 1 && o.shift_growth < infinity, "shift_growth", o.shift_growth, "be finite and at least 1");
   if (o.mode == Mode::Hybrid) fail(call, "mode = Hybrid must be without shift_tries");
-  if (o.shift_used.data) check_each(call, "shift_used", o.shift_used, A);
   const double least = std::sqrt(double(std::numeric_limits<core::Real<T>>::epsilon()));
   return {o.shift_tries, o.shift_first > 0 ? o.shift_first : least, o.shift_growth, o.shift_used.data};
+}
+
+/// Without tries nothing is shifted.
+template <class T>
+void clear_shifts(Queue& q, const CholeskyOptions& o, const Items<T>& A) {
+  if (o.shift_tries == 0 && o.shift_used.data && A.count > 0)
+    detail::fill_zero(*q.state(), o.shift_used.data, std::size_t(A.count) * sizeof(double));
 }
 
 /// What cholesky and cholesky_scratch have in common: the arguments are good, the driver is chosen.
@@ -73,6 +80,7 @@ void cholesky(Queue& q, Uplo uplo, B A, ArrayView<int> info, const CholeskyOptio
   const auto a = items("cholesky", "A", A);
   check_each("cholesky", "info", info, a);
   with_cholesky("cholesky", q, uplo, a, options, [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info.data); }); });
+  clear_shifts(q, options, a);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>
@@ -89,6 +97,7 @@ void cholesky_factor_solve(Queue& q, Uplo uplo, B A, std::type_identity_t<B> X, 
   check_each(call, "info", info, a);
   with_factor_solve(call, q, uplo, a, x, options,
                     [&](auto driver) { on_engine(q, [&](auto& e) { driver(e, info.data); }); });
+  clear_shifts(q, options, a);
 } TRIFACTOR_CATCH_BAD_ALLOC
 
 template <WritableBatch B>

@@ -2,6 +2,7 @@
 #include <api/check.hpp>
 #include <core/memory.hpp>
 #include <core/scalar.hpp>
+#include <sparse/pattern_check.hpp>
 #include <trifactor/sparse.hpp>
 
 #include <algorithm>
@@ -19,6 +20,13 @@ T mirror_image(T a) {
     return std::conj(a);
   else
     return a;
+}
+
+template <Scalar T, SparseIndex I>
+void check(const char* call, const Pattern<I>& p, std::span<const T> values) {
+  sparse::check_shape(p);
+  sparse::check_entries(p, true, [](index_t, index_t) {});
+  api::check_values(call, values.size(), std::size_t(p.entries()));
 }
 
 /// Calls visit(i, j, a, b) for every place i >= j, by columns with ascending rows, in which a_ij or its mirror image is
@@ -68,7 +76,7 @@ void for_each_pair(const Pattern<I>& p, std::span<const T> values, const Visit& 
 
 template <BuiltScalar T, SparseIndex I>
 bool is_hermitian(const Pattern<I>& p, std::span<const T> values, real_t<T> tolerance) try {
-  api::check_values("is_hermitian", values.size(), std::size_t(p.entries()));
+  check("is_hermitian", p, values);
   if (!(tolerance >= 0 && std::isfinite(tolerance)))
     throw InvalidArgument("is_hermitian: tolerance = " + std::to_string(tolerance) +
                           " must be finite and not negative");
@@ -89,7 +97,7 @@ bool is_hermitian(const Pattern<I>& p, std::span<const T> values, real_t<T> tole
 
 template <BuiltScalar T, SparseIndex I>
 CompressedColumns<T> hermitian_part(const Pattern<I>& p, std::span<const T> values) try {
-  api::check_values("hermitian_part", values.size(), std::size_t(p.entries()));
+  check("hermitian_part", p, values);
   CompressedColumns<T> lower;
   lower.start.assign(p.rows + 1, 0);
   for_each_pair(p, values, [&](index_t i, index_t j, T a, T b) {

@@ -65,6 +65,7 @@ struct SparseState {
 
   /// Enqueues a factorization.
   void start(const char* call, const T* from, core::Real<T> new_shift, int* out) {
+    if (!std::isfinite(new_shift)) fail(call, "shift = " + std::to_string(new_shift) + " must be finite");
     if (hybrid) check_hybrid_not_captured(call, *queue);
     progress = Progress::Nothing, shift = new_shift;
     std::fill(info.begin(), info.end(), -1);

@@ -154,7 +154,10 @@ const char* trifactor_lu_plan_text(const trifactor_lu_plan* plan) {
   thread_local std::string room;
   return text_of(room, [&] { return need("trifactor_lu_plan_text", "plan", plan).plan->text(); });
 }
-const char* trifactor_plan_note(const trifactor_plan* plan) { return plan ? plan->plan->note().c_str() : ""; }
+const char* trifactor_plan_note(const trifactor_plan* plan) {
+  thread_local std::string room;
+  return text_of(room, [&] { return need("trifactor_plan_note", "plan", plan).plan->note(); });
+}
 
 trifactor_status trifactor_plan_front(const trifactor_plan* handle, int64_t s, trifactor_front* front) {
   return guard([&] {
@@ -232,7 +235,7 @@ trifactor_status trifactor_hermitian_part(const trifactor_pattern* pattern, trif
                                           int64_t count, trifactor_compressed_columns* columns) {
   return guard([&] {
     const char* call = "trifactor_hermitian_part";
-    need(call, "the place for the columns", columns);
+    need(call, "the place for the columns", columns) = {};
     with_scalar(call, scalar, [&]<class T>() {
       with_pattern(call, pattern, [&](const auto& p) {
         give(call, columns_of(scalar, trifactor::hermitian_part<T>(p, values_of<T>(call, values, count))), columns);

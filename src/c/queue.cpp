@@ -23,6 +23,23 @@ std::shared_ptr<detail::QueueState> memory_of(trifactor_queue* queue) {
   return queue ? queue->queue.state() : detail::host_memory();
 }
 
+trifactor_status copy_memory(const char* call, trifactor_queue* from, const void* source, size_t source_ld,
+                             trifactor_queue* to, void* target, size_t target_ld, size_t bytes_per_column,
+                             size_t columns) {
+  return guard([&] {
+    if (bytes_per_column == 0 || columns == 0) return;
+    need(call, "source", static_cast<const char*>(source));
+    need(call, "target", static_cast<char*>(target));
+    if (columns > 1 && (source_ld < bytes_per_column || target_ld < bytes_per_column))
+      fail(call, "source_ld = " + std::to_string(source_ld) + " and target_ld = " + std::to_string(target_ld) +
+                     " must be at least bytes_per_column = " + std::to_string(bytes_per_column));
+    if (from && to)
+      copy_columns(from->queue, source, source_ld, to->queue, target, target_ld, bytes_per_column, columns);
+    else
+      detail::copy_now(*memory_of(from ? from : to), source, source_ld, target, target_ld, bytes_per_column, columns);
+  });
+}
+
 /// The entry of a list, or an error that says how long it is.
 template <class T>
 const T& entry(const char* call, const std::vector<T>& list, int64_t i) {
@@ -74,25 +91,13 @@ trifactor_status trifactor_fill_zero(trifactor_queue* queue, void* memory, size_
 }
 trifactor_status trifactor_copy_bytes(trifactor_queue* from, const void* source, trifactor_queue* to, void* target,
                                       size_t bytes) {
-  return trifactor_copy_columns(from, source, bytes, to, target, bytes, bytes, 1);
+  return copy_memory("trifactor_copy_bytes", from, source, bytes, to, target, bytes, bytes, 1);
 }
 trifactor_status trifactor_copy_columns(trifactor_queue* from, const void* source, size_t source_ld,
                                         trifactor_queue* to, void* target, size_t target_ld, size_t bytes_per_column,
                                         size_t columns) {
-  return guard([&] {
-    if (from && to)
-      return trifactor::copy_columns(from->queue, source, source_ld, to->queue, target, target_ld, bytes_per_column,
-                                     columns);
-    if (bytes_per_column == 0 || columns == 0) return;
-    need("trifactor_copy_columns", "source", static_cast<const char*>(source));
-    need("trifactor_copy_columns", "target", static_cast<char*>(target));
-    if (columns > 1 && (source_ld < bytes_per_column || target_ld < bytes_per_column))
-      fail("trifactor_copy_columns", "source_ld = " + std::to_string(source_ld) +
-                                         " and target_ld = " + std::to_string(target_ld) +
-                                         " must be at least bytes_per_column = " + std::to_string(bytes_per_column));
-    trifactor::detail::copy_now(*memory_of(from ? from : to), source, source_ld, target, target_ld, bytes_per_column,
-                                columns);
-  });
+  return copy_memory("trifactor_copy_columns", from, source, source_ld, to, target, target_ld, bytes_per_column,
+                     columns);
 }
 
 const char* trifactor_version(void) { return trifactor::version(); }

@@ -134,7 +134,7 @@ trifactor_status trifactor_sparse_cholesky_lower(const trifactor_sparse_cholesky
                                                  trifactor_compressed_columns* columns) {
   return guard([&] {
     const char* call = "trifactor_sparse_cholesky_lower";
-    need(call, "the place for the columns", columns);
+    need(call, "the place for the columns", columns) = {};
     with_factor(call, factor, [&]<class T>(auto& f) { give(call, columns_of(factor->scalar, f.lower()), columns); });
   });
 }

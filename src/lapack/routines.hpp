@@ -40,7 +40,11 @@ void carry_out(std::int64_t n, bool suits, Work work, Pass pass) {
     if (Worker* worker = Worker::take()) {
       const double begin = seconds_now();
       is_working = true;
-      const bool done = work(*worker);
+      bool done = false;
+      try {
+        done = work(*worker);
+      } catch (const std::bad_alloc&) {  // there is no memory for pivots
+      }
       is_working = false;
       const Place place = worker->on_cuda() ? Place::Cuda : Place::Host;
       Worker::give_back(worker);

@@ -13,12 +13,13 @@ namespace trifactor::lapack {
 
 namespace {
 
-#define TRIFACTOR_FUNCTIONS(X)                                                                                      \
-  X(queue_host)                                                                                                     \
-  X(queue_cuda)                                                                                                     \
-  X(queue_sync)                                                                                                     \
-  X(allocate) X(free) X(copy_columns) X(last_message) X(why_no_cuda) X(matrix) X(cholesky) X(cholesky_factor_solve) \
-      X(cholesky_solve) X(cholesky_inverse) X(lu) X(lu_factor_solve) X(lu_solve) X(lu_inverse)
+#define TRIFACTOR_FUNCTIONS(X)                                                                             \
+  X(queue_host)                                                                                            \
+  X(queue_cuda)                                                                                            \
+  X(queue_sync)                                                                                            \
+  X(allocate)                                                                                              \
+  X(free) X(copy_columns) X(last_message) X(matrix) X(cholesky) X(cholesky_factor_solve) X(cholesky_solve) \
+      X(cholesky_inverse) X(lu) X(lu_factor_solve) X(lu_solve) X(lu_inverse)
 
 /// The C functions of libtrifactor.
 struct Api {
@@ -48,9 +49,11 @@ const Api* api() {
   return loaded ? &functions : nullptr;
 }
 
-/// Workers that no call uses, and whether there can be any. They are never destroyed: at exit the driver may be gone.
+/// Workers that no call uses, whether there has been one, and whether there can be any. They are never destroyed: at
+/// exit the driver may be gone.
 std::mutex mutex;
 Worker* idle = nullptr;
+bool was_made = false;
 std::atomic<bool> can_work{true};
 
 std::size_t size_of(trifactor_scalar scalar) {
@@ -106,9 +109,13 @@ Worker* Worker::take() {
   if (cuda && !dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) return none("no NVIDIA driver was found (libcuda.so.1)");
   if (!api()) return can_work = false, nullptr;
   trifactor_queue* queue = nullptr;
-  if ((cuda ? api()->queue_cuda(0, &queue) : api()->queue_host(0, &queue)) != TRIFACTOR_OK)
-    return none(api()->last_message());
-  return new (std::nothrow) Worker(queue, cuda);
+  const trifactor_status status = cuda ? api()->queue_cuda(0, &queue) : api()->queue_host(0, &queue);
+  if (status != TRIFACTOR_OK && was_made && status != TRIFACTOR_DEVICE_FAULT)
+    return nullptr;  // those that are there go on
+  if (status != TRIFACTOR_OK) return none(api()->last_message());
+  Worker* const worker = new (std::nothrow) Worker(queue, cuda);
+  was_made = was_made || worker;
+  return worker;
 }
 
 void Worker::give_back(Worker* worker) {

@@ -33,6 +33,8 @@ TEST(CQueue, CopiesAndFills) {
   EXPECT_OK(trifactor_copy_bytes(nullptr, near, nullptr, far, sizeof near));
   EXPECT_EQ(far[1], 8);
   EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "target is null", trifactor_copy_bytes(nullptr, near, q.get(), nullptr, 8));
+  EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "trifactor_copy_bytes: source is null",
+                trifactor_copy_bytes(q.get(), nullptr, q.get(), near, 8));
   EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "source_ld = 4",
                 trifactor_copy_columns(nullptr, near, 4, q.get(), b.data(), 8, 8, 2));
   void* memory = near;

@@ -63,6 +63,12 @@ TYPED_TEST(CSparse, PlansSayWhatTheyAre) {
   EXPECT_EQ(seen, std::vector<bool>(n, true));
   EXPECT_NE(std::string(trifactor_plan_text(plan.get())), "");
   EXPECT_STREQ(trifactor_plan_note(plan.get()), "");
+  {
+    const auto passing = plan_of(A);
+    const char* const note = trifactor_plan_note(passing.get());
+    EXPECT_STREQ(note, "");
+    EXPECT_EQ(note, trifactor_plan_note(plan.get())) << "not part of a plan, which may end first";
+  }
   int64_t columns = 0, count = 0, fronts = 0;
   for (int64_t s = 0; s < info.fronts; ++s) {
     trifactor_front front;
@@ -430,6 +436,25 @@ TYPED_TEST(CSparse, HermitianOrNot) {
   trifactor_compressed_columns_free(&H);
   EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, "result is null",
                 trifactor_is_hermitian(&A.pattern, scalar<TypeParam>, A.values.data(), A.count(), 0, nullptr));
+}
+
+TYPED_TEST(CSparse, PatternsAreCheckedBeforeTheyAreRead) {
+  Band<TypeParam, int32_t> A(n, spd_entry<TypeParam>, TRIFACTOR_STORED_FULL);
+  const auto expect_refused = [&](const trifactor_pattern& bad, int64_t count, const char* why) {
+    int hermitian = -1;
+    trifactor_compressed_columns H;
+    H.owner = &A;  // whatever it held
+    EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, why,
+                  trifactor_is_hermitian(&bad, scalar<TypeParam>, A.values.data(), count, 0, &hermitian));
+    EXPECT_STATUS(TRIFACTOR_INVALID_ARGUMENT, why,
+                  trifactor_hermitian_part(&bad, scalar<TypeParam>, A.values.data(), count, &H));
+    trifactor_compressed_columns_free(&H);  // also where there is nothing
+  };
+  auto bad = A.pattern;
+  bad.start = nullptr;
+  expect_refused(bad, 0, "start is null");
+  A.index[1] = n;
+  expect_refused(A.pattern, A.count(), "must be at least 0 and less than n = 40");
 }
 
 }  // namespace

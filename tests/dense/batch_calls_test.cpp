@@ -494,6 +494,11 @@ void expect_shifted(Queue& q, Random& random, Kind kind, Uplo uplo, index_t n) {
     EXPECT_LT(cholesky_ratio(shifted(A[i], shifts[i]), f[i], uplo), threshold);
   }
   EXPECT_GT(plain.info[1], 0) << "an item to be shifted";
+  used.upload(std::vector<double>(10, garbage));
+  F.upload(given);
+  as(kind, F, [&](auto view) { cholesky(q, uplo, view, info.data(), {.shift_used = used.data()}); });
+  q.sync();
+  EXPECT_EQ(used.download(), std::vector<double>(10, 0)) << "without tries nothing is shifted";
 }
 
 TYPED_TEST(BatchCalls, FailedItemsAreTriedAgainWithAShift) {

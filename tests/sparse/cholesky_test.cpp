@@ -598,6 +598,8 @@ TYPED_TEST(SparseCholeskyTest, RefusesWhatDoesNotFit) {
   SparseCholesky<T> F(this->q, analyze(given.pattern()));
   auto X = random_matrix<T>(this->random, 10, 1);
   EXPECT_THROW(solve(this->q, F, X), InvalidArgument) << "nothing factored";
+  for (const real_t<T> shift : {std::numeric_limits<real_t<T>>::quiet_NaN(), std::numeric_limits<real_t<T>>::infinity()})
+    EXPECT_THROW(F.factor(std::span<const T>(given.values), shift), InvalidArgument);
   EXPECT_THROW(F.factor(std::span(given.values).first(3)), InvalidArgument);
   factor(this->q, F, given.values);
   auto Y = random_matrix<T>(this->random, 9, 1);
