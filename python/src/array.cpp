@@ -48,11 +48,13 @@ enum class Found { Scalar, Integer, Other };
 
 Found find_dtype(const char* format, Dtype& d) {
   if (!format) return Found::Other;
-  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  const bool swapped = *format == '>' || *format == '!';
+  if (swapped || *format == '@' || *format == '=' || *format == '<') ++format;
   static constexpr std::pair<const char*, Dtype> known[] = {
       {"d", Dtype::F64}, {"f", Dtype::F32}, {"Zd", Dtype::C64}, {"Zf", Dtype::C32}, {"i", Dtype::I32}};
   for (auto& [name, dtype] : known)
-    if (!std::strcmp(name, format)) return d = dtype, dtype == Dtype::I32 ? Found::Integer : Found::Scalar;
+    if (!std::strcmp(name, format))
+      return d = dtype, dtype == Dtype::I32 ? Found::Integer : swapped ? Found::Other : Found::Scalar;
   return *format && !format[1] && std::strchr("?bBhHIlLqQ", *format) ? Found::Integer : Found::Other;
 }
 
@@ -123,7 +125,9 @@ Dtype dtype_in(const dlpack::Tensor& t, const char* what) {
   refuse_dtype(what, (code < 7 ? names[code] : "float8 or other, of bits ") + std::to_string(bits));
 }
 
-Array take_capsule(nb::handle capsule, nb::handle x, const char* what) {
+/// Of (array, capsule), as adaptors export arrays.
+Array take_capsule(nb::object pair, const char* what) {
+  nb::object x = pair[0], capsule = pair[1];
   auto* managed = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (!managed) throw nb::python_error();
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
@@ -133,7 +137,7 @@ Array take_capsule(nb::handle capsule, nb::handle x, const char* what) {
             }};
   const dlpack::Tensor& t = managed->tensor;
   if (t.ndim > max_dims) throw nb::value_error("arrays have at most 32 dimensions");
-  a.object = nb::borrow(x);
+  a.object = std::move(x);
   a.device = device_of(t, what), a.dtype = dtype_in(t, what);
   a.data = static_cast<std::byte*>(t.data) + t.byte_offset;
   a.shape.ndim = t.ndim;
@@ -228,9 +232,8 @@ Array Kind::look_at(nb::handle x, const char* what) const {
     const bool plain = reinterpret_cast<PyObject*>(Py_TYPE(x.ptr())) == numpy().ndarray.ptr();
     return look_at_numpy(plain ? nb::borrow(x) : numpy().asarray(x), what);
   }
-  nb::object capsule = export_(x);
-  Array a = take_capsule(capsule, x, what);
-  a.kind = this, a.writable = !immutable_;
+  Array a = take_capsule(export_(x), what);
+  a.kind = this, a.writable = !immutable_ && a.object.is(x);
   if (a.dtype == Dtype::I32) refuse_dtype(what, "int32");
   return a;
 }
@@ -238,21 +241,19 @@ Array Kind::look_at(nb::handle x, const char* what) const {
 Array Kind::made(nb::object pair, const Array& like, Dtype d, const Shape& shape, bool columns) const {
   nb::object object = pair[0];
   auto* address = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(nb::object(pair[1])));
+  const bool turned = columns && immutable_;  // such arrays are row-major: the object holds the transposes
   Array a;
   if (address || shape.product() == 0) {
     a.object = std::move(object), a.data = address, a.device = like.device;
     a.shape = shape, a.dtype = d;
     set_dense_strides(a, columns);
   } else {
-    nb::object capsule = export_(object);
-    a = take_capsule(capsule, object, "result");
-    if (columns && immutable_) {  // such arrays are row-major: the object holds the transposes
-      const int n = a.ndim();
+    a = take_capsule(export_(object), "result");
+    const int n = a.ndim();
+    if (turned)
       std::swap(a.shape[n - 1], a.shape[n - 2]), std::swap(a.stride[std::size_t(n - 1)], a.stride[std::size_t(n - 2)]);
-      a.turned = true;
-    }
   }
-  a.kind = this;
+  a.turned = turned, a.kind = this;
   return a;
 }
 
@@ -299,9 +300,13 @@ void Kind::assign(const Array& target, const Array& source) const {
 void Kind::conjugate(Array& x, Queue& q) const {
   if (!is_complex(x.dtype)) return;
   if (x.device == on_host) return conjugate_entries(x);
-  if (immutable_) q.sync();
+  complete(q);
   nb::object conjugates = call("conj", x.object);
   if (immutable_) x = made(conjugates, x, x.dtype, x.shape, x.turned);
+}
+
+void Kind::complete(Queue& q) const {
+  if (immutable_ && q.is_cuda()) wait_for(q);
 }
 
 nb::object Kind::reveal(const Array& x) const { return x.turned ? call("transpose", x.object) : x.object; }
@@ -351,6 +356,8 @@ const Kind& kind_of(nb::handle x) {
 }
 
 Array look_at(nb::handle x, const char* what) { return kind_of(x).look_at(x, what); }
+
+bool is_array(nb::handle x) { return !kind_of(x).is_numpy() || nb::isinstance(x, numpy().ndarray); }
 
 void check_same_place(const Array& A, const char* A_name, const Array& b, const char* b_name) {
   if (A.kind != b.kind)

@@ -133,6 +133,8 @@ class Kind {
   void assign(const Array& target, const Array& source) const;
   /// The conjugates in place of the entries of an array that was made here.
   void conjugate(Array& x, Queue&) const;
+  /// Waits for the queue where arrays must be complete when they are handed out.
+  void complete(Queue&) const;
   /// What the caller gets to see of an array that was made here, when all work on it is enqueued.
   nb::object reveal(const Array& x) const;
   /// Calls a method of the adaptor; those of NumPy are in the same file.
@@ -166,6 +168,8 @@ const Kind& numpy_kind();
 /// The kind of an object. What is no array of any kind is one of NumPy's after numpy.asarray.
 const Kind& kind_of(nb::handle x);
 Array look_at(nb::handle x, const char* what);
+/// Whether an object is an array, of any kind: not what only becomes one.
+bool is_array(nb::handle x);
 
 /// "A": both arrays are of one kind and on one device, or a TypeError or ValueError.
 void check_same_place(const Array& A, const char* A_name, const Array& b, const char* b_name);

@@ -44,8 +44,8 @@ Cholesky::Cholesky(const Matrices& A, bool lower, bool overwrite_a, bool check, 
   });
   if (check)
     raise_failure("NotPositiveDefinite", info_.fetch(q), L_);
-  else if (L_.kind().immutable() && q.is_cuda())
-    q.sync();
+  else
+    L_.kind().complete(q);
 }
 
 void Cholesky::clear_other_triangle() {
@@ -88,9 +88,7 @@ nb::object Cholesky::log_det() const {
 
 nb::object Cholesky::inverse() const {
   Queue& q = L_.queue();
-  Matrices X = L_;
-  X.arrays.clear();
-  for (const Array& a : L_.arrays) X.arrays.push_back(a.kind->empty(a, L_.dtype, a.shape, !operand_.row_major));
+  const Matrices X = results_like(L_, operand_.row_major, !checked_);
   const Operand x = operand_of(X, q);
   with_scalar(L_.dtype, [&]<class T>(T) {
     without_gil(

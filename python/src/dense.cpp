@@ -1,6 +1,7 @@
 #include "dense.hpp"
 #include "queues.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace trifactor::python {
@@ -27,12 +28,15 @@ Array look_at_item(nb::handle item, const std::string& name, const Array* first)
   return a;
 }
 
-/// The memory of one array for results.
-Array working_copy(const Array& A, const Wanted& wanted, const Shape& shape, bool row_major_too) {
+/// Whether results can be written over an array.
+bool can_stay(const Array& A, const Wanted& wanted, const Shape& shape, bool row_major_too) {
+  if (!wanted.overwrite || !A.writable || A.dtype != wanted.dtype || !(shape == A.shape)) return false;
   const Layout layout = layout_of(A);
-  const bool turned = layout.row_major && !row_major_too;
-  if (wanted.overwrite && A.writable && A.dtype == wanted.dtype && layout.usable && shape == A.shape && !turned)
-    return A;
+  return layout.usable && (row_major_too || !layout.row_major);
+}
+
+Array copy_for(const Array& A, const Wanted& wanted, const Shape& shape) {
+  const Layout layout = layout_of(A);
   const bool columns = wanted.copies == Orientation::Columns || (layout.usable && !layout.row_major);
   const bool plain = wanted.scratch && A.device == on_host && A.dtype == wanted.dtype;  // NumPy's are made fastest
   return (plain ? numpy_kind() : *A.kind).copy(A, wanted.dtype, shape, columns);
@@ -87,29 +91,55 @@ void check_rhs_dtype(const Array& b, Dtype d, bool promote) {
                      ": b must have a dtype that the factor's holds without loss");
 }
 
-struct OneRhs {
-  Array X;
-  std::optional<Array> out;
+/// Whether two arrays are the same entries in the same order.
+bool same_entries(const Array& a, const Array& b) {
+  return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape &&
+         std::equal(a.stride.begin(), a.stride.begin() + a.ndim(), b.stride.begin());
+}
+
+/// The addresses from the first byte of an array to behind its last.
+struct Range {
+  std::uintptr_t begin = 0, end = 0;
 };
 
-OneRhs prepare_one(const Array& b, const RhsShape& s, Dtype d, nb::handle out, const RhsOptions& options) {
-  OneRhs r;
-  if (std::optional<Array> o = look_at_out(out, b, s.all, d)) {
-    if (fits(*o, d, s.all, s.vector)) {
-      if (o->data != b.data) b.kind->assign(*o, b);
-      r.X = std::move(*o);
-      return r;
-    }
-    r.out = std::move(o);
+Range range_of(const Array& a) {
+  if (a.shape.product() == 0) return {};
+  index_t first = 0, last = 0;
+  for (int d = 0; d < a.ndim(); ++d) {
+    const index_t reach = (a.shape[d] - 1) * a.stride[std::size_t(d)];
+    (reach < 0 ? first : last) += reach;
   }
-  if (!r.out && options.overwrite && fits(b, d, s.all, s.vector))
-    r.X = b;
-  else
-    r.X = b.kind->copy(b, d, s.all, !s.vector);
-  return r;
+  const auto at = [&](index_t entry) { return std::uintptr_t(a.data) + std::uintptr_t(entry) * entry_bytes(a.dtype); };
+  return {at(first), at(last + 1)};
 }
 
 }  // namespace
+
+void leave_shared(std::vector<const Array*>& places, const std::vector<const Array*>& others) {
+  struct Item {
+    Range range;
+    const Array** place;
+  };
+  std::vector<Item> items;
+  for (const Array*& place : places)
+    if (place) items.push_back({range_of(*place), &place});
+  if (items.empty()) return;
+  for (const Array* other : others) items.push_back({range_of(*other), nullptr});
+  std::ranges::sort(items, {}, [](const Item& i) { return i.range.begin; });
+  std::uintptr_t reach = 0;  // of the items before
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Range r = items[i].range;
+    const bool shared = r.begin < reach || (i + 1 < items.size() && items[i + 1].range.begin < r.end);
+    if (shared && items[i].place) *items[i].place = nullptr;
+    reach = std::max(reach, r.end);
+  }
+}
+
+std::vector<const Array*> pointers_to(const std::vector<Array>& arrays) {
+  std::vector<const Array*> all;
+  for (const Array& a : arrays) all.push_back(&a);
+  return all;
+}
 
 void raise_value_error(const std::string& text) { throw nb::value_error(text.c_str()); }
 void raise_type_error(const std::string& text) { throw nb::type_error(text.c_str()); }
@@ -159,8 +189,16 @@ Matrices working_copy(const Matrices& A, const Wanted& wanted, const Shape* batc
     }
     if (!all_rows) row_major = false, w.copies = Orientation::Columns;
   }
-  for (const Array& a : A.arrays)
-    W.arrays.push_back(working_copy(a, w, A.ragged || !batch ? a.shape : batch->with({A.rows(), A.cols()}), row_major));
+  const auto shape = [&](const Array& a) { return A.ragged || !batch ? a.shape : batch->with({A.rows(), A.cols()}); };
+  std::vector<const Array*> places = pointers_to(A.arrays);
+  for (const Array*& place : places)
+    if (!can_stay(*place, w, shape(*place), row_major)) place = nullptr;
+  leave_shared(places, {});
+  // copies lie as those do that stay
+  if (std::ranges::any_of(places, [](auto p) { return p != nullptr; }))
+    w.copies = row_major ? Orientation::Kept : Orientation::Columns;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    W.arrays.push_back(places[i] ? *places[i] : copy_for(A.arrays[i], w, shape(A.arrays[i])));
   return W;
 }
 
@@ -197,13 +235,29 @@ nb::object Integers::reveal(const Matrices& like, const Shape& shape) const {
 
 std::optional<Array> look_at_out(nb::handle out, const Array& like, const Shape& shape, Dtype d) {
   if (!out.is_valid() || out.is_none()) return {};
+  if (!is_array(out)) raise_type_error(std::string("out is a ") + nb::inst_name(out).c_str() + " but must be an array");
   Array o = look_at(out, "out");
   check_same_place(like, "A", o, "out");
-  if (!(o.shape == shape) || o.dtype != d || !o.writable)
-    raise_value_error("out has shape " + o.shape.text() + " and dtype " + name_of(o.dtype) +
-                      (o.writable ? "" : " and is read-only") + " but must be writable, of shape " + shape.text() +
-                      " and dtype " + name_of(d));
-  return o;
+  if (o.shape == shape && o.dtype == d && o.writable) return o;
+  std::string dtype = name_of(o.dtype), why;
+  if (o.kind->is_numpy() && !o.writable) {  // o may be a copy
+    nb::object given = out.attr("dtype");
+    dtype = nb::str(given).c_str();
+    if (!nb::cast<bool>(out.attr("flags").attr("writeable")))
+      why = " and is read-only";
+    else if (!nb::cast<bool>(given.attr("isnative")))
+      why = " and is in the other byte order";
+    else if (!o.from_integers)
+      why = " and is not aligned";
+  } else if (!o.writable) {
+    why = o.kind->immutable() ? " and is read-only" : " and is conjugated or negated lazily";
+  }
+  raise_value_error("out has shape " + o.shape.text() + " and dtype " + dtype + why +
+                    " but must be writable, of shape " + shape.text() + " and dtype " + name_of(d));
+}
+
+void check_out(nb::handle out, const Matrices& A) {
+  if (A.ragged && out.is_valid() && !out.is_none()) raise_value_error("out must be None for a list of arrays");
 }
 
 std::vector<Array> look_at_rhs(nb::handle b, const Matrices& A) {
@@ -236,9 +290,10 @@ Shape batch_of_rhs(const std::vector<Array>& b, const Matrices& A) {
 Rhs prepare_rhs(const std::vector<Array>& b, const Matrices& A, Queue& q, const RhsOptions& options) {
   Rhs r;
   r.ragged = A.ragged;
-  if (A.ragged && options.out.is_valid() && !options.out.is_none())
-    raise_value_error("out must be None for a list of arrays");
-  std::vector<bool> vector;
+  check_out(options.out, A);
+  std::vector<RhsShape> shapes;
+  std::optional<Array> out;
+  std::vector<const Array*> places;  // where solutions can be computed as they lie, or null
   for (std::size_t i = 0; i < b.size(); ++i) {
     check_rhs_dtype(b[i], A.dtype, options.promote);
     const RhsShape s = A.ragged ? shape_of_rhs(b[i].shape, Shape(), A.arrays[i].shape[0])
@@ -246,17 +301,38 @@ Rhs prepare_rhs(const std::vector<Array>& b, const Matrices& A, Queue& q, const 
     if (A.ragged && s.batch.ndim)
       raise_value_error("b[" + std::to_string(i) + "] has shape " + b[i].shape.text() +
                         " but must have one or two dimensions");
-    OneRhs one = prepare_one(b[i], s, A.dtype, options.out, options);
-    if (options.conj) one.X.kind->conjugate(one.X, q);
-    r.X.push_back(std::move(one.X));
-    if (one.out) r.out.push_back(std::move(*one.out));
-    vector.push_back(s.vector);
+    out = look_at_out(options.out, b[i], s.all, A.dtype);
+    const Array* place = out ? &*out : options.overwrite ? &b[i] : nullptr;
+    places.push_back(place && fits(*place, A.dtype, s.all, s.vector) ? place : nullptr);
+    shapes.push_back(s);
     r.batch = A.ragged ? A.batch : s.batch;
   }
+  std::vector<const Array*> others = pointers_to(A.arrays);
+  const bool moves = out && !same_entries(*out, b[0]);
+  if (moves) others.push_back(&b[0]);
+  leave_shared(places, others);
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    if (places[i] && moves) places[i]->kind->assign(*places[i], b[i]);
+    r.X.push_back(places[i] ? *places[i] : b[i].kind->copy(b[i], A.dtype, shapes[i].all, !shapes[i].vector));
+  }
+  if (out && !places[0]) r.out.push_back(*out);
   std::vector<Array> columns;
-  for (std::size_t i = 0; i < b.size(); ++i) columns.push_back(vector[i] ? as_column(r.X[i]) : r.X[i]);
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    if (options.conj) r.X[i].kind->conjugate(r.X[i], q);
+    columns.push_back(shapes[i].vector ? as_column(r.X[i]) : r.X[i]);
+  }
   r.operand = A.ragged ? ragged_operand(columns, q) : operand_of(columns[0], layout_of(columns[0]));
   return r;
+}
+
+Matrices results_like(const Matrices& A, bool row_major, bool nan) {
+  const Kind& kind = A.kind();
+  std::optional<Array> entry;
+  if (nan) entry = kind.look_at(kind.call("nan", A.first().object), "nan");
+  Matrices X = A;
+  for (Array& a : X.arrays)
+    a = entry ? kind.copy(*entry, A.dtype, a.shape, !row_major) : kind.empty(a, A.dtype, a.shape, !row_major);
+  return X;
 }
 
 void check_batch(const Rhs& r, const Operand& factor, const Matrices& A) {
@@ -268,7 +344,7 @@ nb::object Rhs::finish(const Matrices& A, Queue& q, bool conj) {
   const Kind& kind = A.kind();
   if (conj)
     for (Array& x : X) kind.conjugate(x, q);
-  if (kind.immutable() && q.is_cuda()) without_gil([&] { q.sync(); });
+  kind.complete(q);
   if (!out.empty()) {
     kind.assign(out[0], X[0]);
     return out[0].object;
@@ -281,7 +357,7 @@ nb::object Rhs::finish(const Matrices& A, Queue& q, bool conj) {
 
 nb::object reveal_values(const Array& values, const Matrices& A, Queue& q) {
   const Kind& kind = A.kind();
-  if (kind.immutable() && q.is_cuda()) without_gil([&] { q.sync(); });
+  kind.complete(q);
   if (kind.is_numpy() && values.ndim() == 0) return values.object[nb::tuple()];
   return kind.reveal(values);
 }

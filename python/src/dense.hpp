@@ -37,6 +37,11 @@ struct Wanted {
 };
 Matrices working_copy(const Matrices& A, const Wanted&, const Shape* batch = nullptr);
 Operand operand_of(const Matrices&, Queue&);
+/// Turns into null what shares memory with another place, or with one of the others: nothing may be written there.
+void leave_shared(std::vector<const Array*>& places, const std::vector<const Array*>& others);
+std::vector<const Array*> pointers_to(const std::vector<Array>&);
+/// Memory for results that lie as A does, or row-major; `nan`: with NaN for all entries.
+Matrices results_like(const Matrices& A, bool row_major, bool nan);
 /// Whether the arrays of two Matrices are the same memory.
 bool same_memory(const Matrices&, const Matrices&);
 
@@ -81,8 +86,10 @@ Dtype common_dtype(const Matrices& A, const std::vector<Array>& b);
 Shape batch_of_rhs(const std::vector<Array>& b, const Matrices& A);
 /// b of shape (n,), (..., n) where that is A's batch, or (..., n, k).
 Rhs prepare_rhs(const std::vector<Array>& b, const Matrices& A, Queue&, const RhsOptions&);
-/// An array for results that the caller gave, or nothing for None. ValueError unless it is writable, of that shape and
-/// dtype.
+/// ValueError where out is given for a list.
+void check_out(nb::handle out, const Matrices& A);
+/// An array for results that the caller gave, or nothing for None. TypeError or ValueError unless it is an array that
+/// can be written as it lies, of that shape and dtype.
 std::optional<Array> look_at_out(nb::handle out, const Array& like, const Shape&, Dtype);
 /// ValueError where right-hand sides are a larger batch than the factor is.
 void check_batch(const Rhs&, const Operand& factor, const Matrices& A);

@@ -33,7 +33,8 @@ True
 inline constexpr const char* Cholesky_solve = R"(Solves A x = b.
 
 b has shape (n,), (..., n) with the batch of A, or (..., n, k); of a list it is a list. overwrite_b: the solution may
-take b's memory. out: where it goes; column-major arrays and vectors are written directly.
+take b's memory. out: where it goes, an array that may share memory with b; column-major arrays and vectors are
+written directly.
 
 >>> trifactor.cholesky(np.diag([2., 4.])).solve([2., 2.])
 array([1. , 0.5])
@@ -43,7 +44,7 @@ inline constexpr const char* Cholesky_log_det = R"(log det A, one for each matri
 >>> round(float(trifactor.cholesky(np.diag([2., 4.])).log_det()), 6)
 2.079442
 )";
-inline constexpr const char* Cholesky_inverse = R"(A^-1, both triangles.
+inline constexpr const char* Cholesky_inverse = R"(A^-1, both triangles; NaN for a matrix whose info is not 0.
 
 >>> trifactor.cholesky(np.diag([2., 4.])).inverse()
 array([[0.5 , 0.  ],
@@ -79,7 +80,8 @@ inline constexpr const char* Cholesky_shift =
 inline constexpr const char* lu = R"(Factors P A = L U with partial pivoting.
 
 A has shape (..., m, n), or is a list of arrays of different sizes. A singular matrix is factored, too; solve and
-inverse then raise Singular. check=False: they do not look, and leave out the matrices whose info is not 0.
+inverse then raise Singular. check=False: they do not look; solve leaves out the matrices whose info is not 0, and
+their inverses are NaN.
 overwrite_a: the factors may take the memory of a column-major A.
 
 >>> F = trifactor.lu([[0., 2.], [4., 4.]])

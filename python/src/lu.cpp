@@ -11,13 +11,13 @@ Op op_of(nb::handle trans) {
     if (name == "N") return Op::None;
     if (name == "T") return Op::Transpose;
     if (name == "H" || name == "C") return Op::ConjTranspose;
-  } else if (PyLong_Check(trans.ptr())) {
-    const long value = PyLong_AsLong(trans.ptr());
+  } else if (nb::object index = nb::steal(PyNumber_Index(trans.ptr())); index.is_valid()) {
+    const long value = PyLong_AsLong(index.ptr());
     if (value == 0) return Op::None;
     if (value == 1) return Op::Transpose;
     if (value == 2) return Op::ConjTranspose;
-    PyErr_Clear();
   }
+  PyErr_Clear();
   raise_value_error("trans = " + nb::cast<std::string>(nb::repr(trans)) +
                     " must be 0 or 'N' (A x = b), 1 or 'T' (A^T x = b), or 2 or 'H' (A^H x = b)");
 }
@@ -38,7 +38,7 @@ LU::LU(const Matrices& A, bool overwrite_a, bool check, bool transpose_in_place)
     without_gil(
         [&] { with_view<T>(operand_, [&](auto view) { trifactor::lu(q, view, pivots_.view(), info_.view()); }); });
   });
-  if (LU_.kind().immutable() && q.is_cuda()) q.sync();
+  LU_.kind().complete(q);
 }
 
 void LU::raise_if_singular(Queue& q) const {
@@ -90,16 +90,17 @@ nb::object LU::inverse(nb::handle out) const {
   check_square(LU_, "A");
   Queue& q = LU_.queue();
   raise_if_singular(q);
-  Matrices X = LU_;
-  X.arrays.clear();
   std::vector<Array> outs;
-  if (LU_.ragged && !out.is_none()) raise_value_error("out must be None for a list of arrays");
+  check_out(out, LU_);
   if (auto o = look_at_out(out, LU_.first(), LU_.first().shape, LU_.dtype)) outs.push_back(std::move(*o));
-  const Layout out_layout = outs.empty() ? Layout{} : layout_of(outs[0]);
-  if (out_layout.usable && out_layout.row_major == operand_.row_major)
+  std::vector<const Array*> places = pointers_to(outs);
+  leave_shared(places, pointers_to(LU_.arrays));
+  const Layout out_layout = places.empty() || !places[0] ? Layout{} : layout_of(outs[0]);
+  Matrices X = LU_;
+  if (check_ && out_layout.usable && out_layout.row_major == operand_.row_major)
     X.arrays = std::move(outs), outs.clear();
   else
-    for (const Array& a : LU_.arrays) X.arrays.push_back(a.kind->empty(a, LU_.dtype, a.shape, !operand_.row_major));
+    X = results_like(LU_, operand_.row_major, !check_);
   const Operand x = operand_of(X, q);
   with_scalar(LU_.dtype, [&]<class T>(T) {
     without_gil([&] {

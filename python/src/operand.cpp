@@ -1,11 +1,15 @@
 #include "operand.hpp"
 #include "queues.hpp"
+#include "signals.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace trifactor::python {
 
 namespace {
+
+constexpr index_t largest = std::numeric_limits<int>::max();  // BLAS takes no more
 
 /// The distance between the matrices of a batch, or -1 where there is no single one.
 index_t batch_stride(const Array& A, index_t extent) {
@@ -45,7 +49,7 @@ Layout layout_of(const Array& A) {
     return layout;
   }
   layout.stride = batch_stride(A, extent);
-  layout.usable = layout.stride >= 0;
+  layout.usable = layout.stride >= 0 && layout.ld <= largest;
   return layout;
 }
 
@@ -69,6 +73,10 @@ Operand ragged_operand(const std::vector<Array>& arrays, Queue& q) {
   o.items.reserve(count), o.item_rows.reserve(count), o.item_cols.reserve(count), o.item_ld.reserve(count);
   for (const Array& A : arrays) {
     const Operand one = operand_of(A, layout_of(A));
+    if (std::max(one.rows, one.cols) > largest)
+      throw nb::value_error(("an item of the list has shape " + A.shape.text() + " but must have at most " +
+                             std::to_string(largest) + " rows and columns")
+                                .c_str());
     if (one.rows > 0 && one.cols > 0) o.row_major = o.row_major || one.row_major;
     o.items.push_back(one.data);
     o.item_rows.push_back(int(one.rows)), o.item_cols.push_back(int(one.cols)), o.item_ld.push_back(int(one.ld));
@@ -83,7 +91,7 @@ Operand ragged_operand(const std::vector<Array>& arrays, Queue& q) {
   put(o.items), put(o.item_rows), put(o.item_cols), put(o.item_ld);
   o.lists = arrays[0].kind->empty(arrays[0], Dtype::I32, {index_t(bytes / sizeof(int) + 1)});
   o.lists_data = static_cast<std::byte*>(o.lists.data);
-  copy_bytes(host_queue(), packed.data(), q, o.lists_data, bytes);
+  without_gil([&] { copy_bytes(host_queue(), packed.data(), q, o.lists_data, bytes); });
   return o;
 }
 

@@ -10,7 +10,7 @@ namespace trifactor::python {
 
 /// How the matrices of the last two dimensions lie. Of row-major ones the library sees the transpose.
 struct Layout {
-  bool usable = false;  // column-major or row-major, batch at equal distances, aligned
+  bool usable = false;  // column-major or row-major, batch at equal distances, aligned, ld within int
   bool row_major = false;
   index_t ld = 0, stride = 0;
 };

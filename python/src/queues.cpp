@@ -1,6 +1,8 @@
 #include "queues.hpp"
 #include "signals.hpp"
 
+#include <omp.h>
+
 #include <atomic>
 #include <list>
 #include <optional>
@@ -83,7 +85,12 @@ void leave_parents_queues() {
   new ThreadQueues(std::move(queues()));  // never destroyed
   queues().host.reset(), queues().streams.clear();
   host_threads = 1;
+  omp_set_num_threads(1);  // for what asks OpenMP, such as the analysis of sparse matrices
   set_main_thread(PyThread_get_thread_ident());
+}
+
+void wait_for(Queue& q) {
+  without_gil([&] { q.sync(); });
 }
 
 void release_queues() {

@@ -14,8 +14,10 @@ Queue& own_queue(int device);
 /// A host queue that this thread does not share with its other calls.
 Queue new_host_queue();
 /// In the child of a fork: threads of the parent's OpenMP and its CUDA are not there. Queues of the parent are left
-/// alone, new ones on the host have one thread.
+/// alone, and one thread works on the host.
 void leave_parents_queues();
+/// Until all work of a queue is done, without the interpreter's lock.
+void wait_for(Queue&);
 /// Drops this thread's queues and their memory. Needs the interpreter.
 void release_queues();
 

@@ -142,6 +142,7 @@ nb::object solve(nb::handle A, nb::handle b, nb::handle assume_a, const Choices&
   Assume assume = assume_of(assume_a);
   const Matrices M = look_at_matrices(A, "A", true);
   const std::vector<Array> rhs = look_at_rhs(b, M);
+  check_out(o.out, M);
   const Dtype dtype = common_dtype(M, rhs);
   bool failed = true;
   if (assume == Assume::Find) {

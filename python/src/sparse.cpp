@@ -28,10 +28,8 @@ class CholeskyObject : public Solver {
   }
 
   void factor(nb::handle values, double shift) {
-    const Array v = look_at_values(values, dtype_, plan_->entries());
-    with_scalar(dtype_, [&]<class T>(T) {
-      with_values<T>(v, [&](std::span<const T> there) { as<T>().factor(there, real_t<T>(shift)); });
-    });
+    const Values v = readable(values, plan_->entries());
+    with_scalar(dtype_, [&]<class T>(T) { locked([&] { as<T>().factor(ready<T>(v), real_t<T>(shift)); }); });
   }
 
   nb::object solve(nb::handle b, const std::string& part) {
@@ -46,16 +44,10 @@ class CholeskyObject : public Solver {
   }
 
   nb::tuple solve_refined(nb::handle values, nb::handle b) {
-    const Array v = look_at_values(values, dtype_, plan_->entries());
+    const Values v = readable(values, plan_->entries());
     return with_scalar(dtype_, [&]<class T>(T) {
       Refinement<T> done;
-      nb::object x = on_copy<T>(b, [&](MatrixView<T> X) {
-        const std::span<const T> given(static_cast<const T*>(v.data), std::size_t(v.shape[0]));
-        if (device() >= 0 && v.device == on_host)
-          done = as<T>().solve_refined(std::span<const T>(Buffer<T>(queue_->queue, given)), X);
-        else
-          done = as<T>().solve_refined(given, X);
-      });
+      nb::object x = on_copy<T>(b, [&](MatrixView<T> X) { done = as<T>().solve_refined(ready<T>(v), X); });
       return nb::make_tuple(x, done.steps, double(done.backward_error));
     });
   }
@@ -102,13 +94,8 @@ class LuObject : public Solver {
   }
 
   void factor(nb::handle values) {
-    const Array v = look_at_values(values, dtype_, plan_->entries());
-    with_scalar(dtype_, [&]<class T>(T) {
-      locked([&] {
-        as<T>().factor(std::span<const T>(static_cast<const T*>(v.data), std::size_t(v.shape[0])));
-        return 0;
-      });
-    });
+    const Values v = readable(values, plan_->entries());
+    with_scalar(dtype_, [&]<class T>(T) { locked([&] { as<T>().factor(ready<T>(v)); }); });
   }
   nb::object solve(nb::handle b, const std::string& trans) {
     const Op op = op_named(trans);
@@ -118,12 +105,10 @@ class LuObject : public Solver {
   }
   nb::tuple solve_refined(nb::handle values, nb::handle b, const std::string& trans) {
     const Op op = op_named(trans);
-    const Array v = look_at_values(values, dtype_, plan_->entries());
+    const Values v = readable(values, plan_->entries());
     return with_scalar(dtype_, [&]<class T>(T) {
       Refinement<T> done;
-      nb::object x = on_copy<T>(b, [&](MatrixView<T> X) {
-        done = as<T>().solve_refined(std::span<const T>(static_cast<const T*>(v.data), std::size_t(v.shape[0])), X, op);
-      });
+      nb::object x = on_copy<T>(b, [&](MatrixView<T> X) { done = as<T>().solve_refined(ready<T>(v), X, op); });
       return nb::make_tuple(x, done.steps, double(done.backward_error));
     });
   }

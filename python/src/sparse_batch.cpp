@@ -30,10 +30,13 @@ class CholeskyBatchObject : public Solver {
   }
 
   nb::object factor(nb::handle values, double shift) {
-    const Array v = look_at_values(values, dtype_, plan_->entries() * *count_);
+    const Values v = readable(values, plan_->entries() * *count_);
     return with_scalar(dtype_, [&]<class T>(T) -> nb::object {
-      with_values<T>(v, [&](std::span<const T> there) { as<T>().factor(there, real_t<T>(shift)); });
-      return vector_of(as<T>().info(), "int32");
+      const std::vector<int> info = locked([&] {
+        as<T>().factor(ready<T>(v), real_t<T>(shift));
+        return as<T>().info();
+      });
+      return vector_of(info, "int32");
     });
   }
   nb::object solve(nb::handle b) {

@@ -83,26 +83,30 @@ class Solver {
     return kept->data();
   }
 
-  /// f(values in the factor's memory), where they are already or in a copy.
-  template <class T, class F>
-  void with_values(const Array& v, F f) {
+  /// Values that the factor can read, and the queue of their stream, where that is not the factor's own.
+  struct Values {
+    Array given;
+    Queue* theirs;
+  };
+  Values readable(nb::handle values, index_t entries) const {
+    Array v = look_at_values(values, dtype_, entries);
     if (v.device != on_host && v.device != device())
       raise_value_error("values are on CUDA device " + std::to_string(v.device) +
                         " but the factor is on another or on the host");
     Queue* theirs = other_queue(v);
-    locked([&] {
-      const std::span<const T> given(static_cast<const T*>(v.data), std::size_t(v.shape[0]));
-      if (device() >= 0 && v.device == on_host) {
-        if (!values_) values_ = std::make_shared<Buffer<T>>(queue_->queue, v.shape[0]);
-        auto& there = *static_cast<Buffer<T>*>(values_.get());
-        copy(host_queue(), given.data(), queue_->queue, there.data(), there.size());
-        f(std::span<const T>(there.data(), std::size_t(there.size())));
-      } else {
-        if (theirs) theirs->sync();
-        f(given);
-      }
-      return 0;
-    });
+    return {std::move(v), theirs};
+  }
+
+  /// Values in the factor's memory, where they are already or in a copy. Within locked.
+  template <class T>
+  std::span<const T> ready(const Values& v) {
+    const std::span<const T> given(static_cast<const T*>(v.given.data), std::size_t(v.given.shape[0]));
+    if (v.theirs) v.theirs->sync();
+    if (device() < 0 || v.given.device != on_host) return given;
+    if (!values_) values_ = std::make_shared<Buffer<T>>(queue_->queue, v.given.shape[0]);
+    auto& there = *static_cast<Buffer<T>*>(values_.get());
+    copy(host_queue(), given.data(), queue_->queue, there.data(), there.size());
+    return {there.data(), given.size()};
   }
 
   template <class F>

@@ -128,9 +128,18 @@ class Cases:
         assert arrays.host(F.info).tolist() == [[0, 0, 0], [3, 0, 0]]
         x = arrays.host(F.solve(arrays.make(np.ones((2, 3, 4)))))
         assert (x == 1).all() and np.isnan(arrays.host(F.log_det())[1, 0])
+        good = ~np.isnan(arrays.host(F.inverse()))
+        assert not good[1, 0].any() and good.sum() == 5 * 16
         with pytest.raises(trifactor.Singular, match="column 0 "):
             trifactor.solve(arrays.make(np.zeros((3, 3))), arrays.make(np.ones(3)))
         assert trifactor.cholesky(arrays.make(-np.eye(2)), shift_tries=4, shift_first=1).shift > 1
+
+    @pytest.mark.parametrize("assume_a", ["pos", "gen", None])
+    def test_no_right_hand_sides(self, arrays, assume_a):
+        for shape in [(4, 0), (3, 4, 0), (4, 1, 0)]:
+            A = np.broadcast_to(np.eye(shape[-2]), (*shape[:-1], shape[-2]))
+            x = trifactor.solve(arrays.make(A), arrays.make(np.zeros(shape)), assume_a=assume_a)
+            assert self.back(arrays, x).shape == shape
 
     def test_promotion(self, arrays, rng):
         A, b = positive(rng, (4, 4), "float64"), random(rng, (4, 2), "complex128")
@@ -150,6 +159,16 @@ class Cases:
             for assume_a in ("pos", "gen"):
                 x = trifactor.solve(arrays.make(A), arrays.make(b), assume_a=assume_a, overwrite_a=True, out=out)
                 assert x is out and solve_ratio(A, self.back(arrays, out), b) < 30
+
+    @pytest.mark.parametrize("assume_a", ["pos", "gen"])
+    def test_out_may_share_memory_with_b(self, arrays, rng, assume_a):
+        if not arrays.mutable:
+            pytest.skip("these are never overwritten")
+        A, x = positive(rng, (4, 4), "float64"), random(rng, (9,), "float64")
+        for b, out in [(slice(0, 4), slice(1, 5)), (slice(1, 5), slice(0, 4)), (slice(0, 4), slice(0, 4))]:
+            whole = arrays.make(x)
+            trifactor.solve(arrays.make(A), whole[b], out=whole[out], assume_a=assume_a)
+            assert solve_ratio(A, arrays.host(whole)[out], x[b]) < 30
 
     def test_one_kind_in_a_call(self, arrays):
         A = arrays.make(np.eye(2))

@@ -42,7 +42,7 @@ def imitation():
     module.ndarray = ndarray
     module.asarray = lambda x: np.asarray(x).view(ndarray)
     module.empty = lambda shape, dtype: np.empty(shape, dtype).view(ndarray)
-    for name in ("swapaxes", "tril", "triu", "eye", "conjugate", "ones_like"):
+    for name in ("swapaxes", "tril", "triu", "eye", "conjugate", "full", "ones_like"):
         setattr(module, name, lambda *given, call=getattr(np, name), **named: module.asarray(call(*given, **named)))
     return module
 

@@ -85,6 +85,7 @@ def test_lu_solve_inverse_determinant(rng, dtype, shape):
         assert solve_ratio(A, F.solve(b), b) < 30
         assert solve_ratio(np.swapaxes(A, -1, -2), F.solve(b, 1), b) < 30
         assert solve_ratio(adjoint(A), F.solve(b, trans="H"), b) < 30
+        assert np.array_equal(F.solve(b, trans=np.int64(1)), F.solve(b, trans="T"))
     eye = np.broadcast_to(np.eye(shape[-1], dtype=dtype), shape)
     for X in (F.inverse(), trifactor.inv(A), trifactor.inv(A.copy(), overwrite_a=True)):
         assert solve_ratio(A, X, eye) < 100
@@ -212,13 +213,99 @@ def test_out_and_overwrite_b(rng):
     assert trifactor.inv(A, out=out) is out and np.allclose(out @ A, np.eye(5))
 
 
+@dtypes
+@pytest.mark.parametrize("call", [lambda A, b, out: trifactor.cholesky(A).solve(b, out=out),
+                                  lambda A, b, out: trifactor.lu(A).solve(b, out=out),
+                                  *(lambda A, b, out, a=a: trifactor.solve(A, b, out=out, assume_a=a)
+                                    for a in ("pos", "gen", None))])
+def test_out_may_share_memory_with_b(rng, dtype, call):
+    A = positive(rng, (4, 4), dtype)
+    line, square = np.zeros(9, dtype), np.zeros((4, 4), dtype)
+    for b, out in [(line[:4], line[1:5]), (line[1:5], line[:4]), (line[:4], line[:4]), (line[3::-1], line[:4]),
+                   (line[:8:2], line[:4]), (square, square.T), (square.T, square), (square, square),
+                   (square[::-1], square), (square[:, :2], square.T[:, :2])]:
+        b[...] = random(rng, b.shape, dtype)
+        before = b.copy()
+        assert call(A, b, out) is out and solve_ratio(A, out, before) < 30
+    many = np.array([A, 2 * A, 4 * A])
+    X = np.zeros((3, 4), dtype)
+    X[1] = before = random(rng, (4,), dtype)   # one right-hand side within the solutions
+    call(many, X[1], X)
+    assert solve_ratio(many, X, np.tile(before, (3, 1))) < 30
+
+
+@dtypes
+@orders
+def test_overwritten_arrays_may_share_memory(rng, dtype, order):
+    given = np.array(positive(rng, (5, 5), dtype), order=order)
+    for assume_a in ("pos", "gen"):
+        for b in (lambda A: A[:, 0], lambda A: A, lambda A: A[:, 1:3], lambda A: A.T):
+            for out in (None, b):
+                A = given.copy(order="K")
+                x = trifactor.solve(A, b(A), assume_a=assume_a, overwrite_a=True, overwrite_b=True, out=out and out(A))
+                assert solve_ratio(given, x, b(given)) < 30
+    for out_order in (lambda A: A, lambda A: A.T):
+        A = given.copy(order="K")
+        X = trifactor.inv(A, overwrite_a=True, out=out_order(A))
+        assert np.shares_memory(X, A) and solve_ratio(given, X, np.eye(5, dtype=dtype)) < 30
+    A = given.copy(order="K")
+    F = trifactor.cholesky(A, overwrite_a=True)
+    b = A[:, -1].copy()   # a column of the factor's memory
+    assert solve_ratio(given, F.solve(A[:, -1], overwrite_b=True), b) < 30
+
+
+@dtypes
+@orders
+@pytest.mark.parametrize("n", [5, 100])
+def test_items_of_lists_may_share_memory(rng, dtype, order, n):
+    given = np.array(positive(rng, (n, n), dtype), order=order)
+    A = given.copy(order="K")
+    lists = [A, A, A[:3, :3], A[1:, 1:]]
+    expected = [a.copy() for a in lists]
+    for a, L in zip(expected, trifactor.cholesky(lists, overwrite_a=True).L):
+        assert factor_ratio(a, L @ adjoint(L)) < 30
+    apart = [given.copy(order="K") for _ in range(3)]
+    for L, a in zip(trifactor.cholesky(apart, overwrite_a=True).L, apart):
+        assert np.shares_memory(L, a)
+    lists = [given.copy(order="K") for _ in range(3)]
+    lists[1].setflags(write=False)   # a copy beside two that are overwritten
+    for L in trifactor.cholesky(lists, overwrite_a=True).L:
+        assert factor_ratio(given, L @ adjoint(L)) < 30
+    one = random(rng, (n,), dtype)
+    b = [one, one[:3], one[1:]]
+    A = [given, given[:3, :3], given[1:, 1:]]
+    before = [c.copy() for c in b]
+    for a, x, c in zip(A, trifactor.solve(A, b, assume_a="pos", overwrite_b=True), before):
+        assert solve_ratio(a, x, c) < 30
+
+
+def test_long_strides(rng):
+    """A leading dimension that no int holds."""
+    import mmap
+    n = 2**32 + 2
+    try:   # addresses, of which only two pages are ever memory
+        whole = np.frombuffer(mmap.mmap(-1, 4 * (n + 8), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000), "f4")
+    except (OSError, AttributeError, OverflowError):
+        pytest.skip("no such address space")
+    A = np.lib.stride_tricks.as_strided(whole, (2, 2), (4 * n, 4))
+    for view in (A, A.T):
+        view[...] = given = positive(rng, (2, 2), "float32")
+        for L in (trifactor.cholesky(view, overwrite_a=True).L, trifactor.cholesky([view], overwrite_a=True).L[0]):
+            assert factor_ratio(given, L @ L.T) < 30
+        A[...] = given
+        b = given @ np.ones((2, 2), "f4")
+        for call in (trifactor.cholesky(given).solve, lambda b, **more: trifactor.solve(given, b, **more)):
+            assert call(b, out=view) is view and np.allclose(view, 1, atol=1e-5)
+
+
 def test_dtypes_are_promoted(rng):
     A = positive(rng, (3, 3), "float64")
     assert trifactor.solve(A.astype("f4"), np.ones(3)).dtype == "f8"
     assert trifactor.solve(A.astype("f4"), np.ones(3, "f4")).dtype == "f4"
     assert trifactor.solve(A, np.ones(3, "c8")).dtype == "c16"
     assert np.allclose(trifactor.solve([[2, 0], [0, 4]], [2, 4]), 1)
-    assert trifactor.cholesky(A.astype(">f8")).dtype == "float64"
+    for dtype in (">f8", ">i2", ">i4", ">i8", "<i4", "?"):
+        assert trifactor.cholesky(np.eye(3).astype(dtype)).dtype == "float64"
     assert trifactor.cholesky(A.astype("f4")).solve([1, 2, 3]).dtype == "f4"
     assert np.allclose(A @ trifactor.cholesky(A).solve(np.ones(3, "f4")), 1)
 
@@ -278,6 +365,18 @@ def test_failed_items_are_left_out_without_check():
     assert np.isnan(F.log_det()[1])
     G = trifactor.lu(np.array([np.eye(2), np.zeros((2, 2))]), check=False)
     assert G.info.tolist() == [0, 1] and G.solve(np.ones((2, 2)))[1].tolist() == [1, 1]
+
+
+@dtypes
+@orders
+@pytest.mark.parametrize("factor", [trifactor.cholesky, trifactor.lu])
+def test_failed_items_have_no_inverse(dtype, order, factor):
+    A = np.zeros((3, 40, 40), dtype, order)
+    A[0] = A[2] = 4 * np.eye(40)
+    F, G = factor(A, check=False), factor(list(A), check=False)
+    outs = [] if factor is trifactor.cholesky else [F.inverse(out=np.zeros(A.shape, dtype, order))]
+    for X in (F.inverse(), G.inverse(), *outs):
+        assert np.isnan(X[1]).all() and (X[0] == np.eye(40) / 4).all() and (X[2] == X[0]).all()
 
 
 def test_threads_share_a_factor(rng):

@@ -1,5 +1,6 @@
 """python -m trifactor, the cost of a call, and the end of the interpreter."""
 import json
+import os
 import subprocess
 import sys
 import time
@@ -35,6 +36,11 @@ def test_bench(capsys):
 def test_bench_refuses(capsys):
     assert main(["bench", "huge"]) == 2
     assert "'huge'" in capsys.readouterr().err
+    for option, text in [("--n", "x"), ("--n", "8,0"), ("--n", "1.5"), ("--count", "x"), ("--count", "-1"), ("--count", "0")]:
+        with pytest.raises(SystemExit):
+            main(["bench", "batch", f"{option}={text}"])
+        words = f"argument {option}: {text.split(',')[-1]!r} must be a whole number from 1 on"
+        assert words in capsys.readouterr().err
     if trifactor.info()["why_no_cuda"]:
         assert main(["bench", "one", "--device", "cuda"]) == 2
 
@@ -70,9 +76,15 @@ def test_the_child_of_a_fork_works():
     """OpenMP's threads stay with the parent: a parallel call of the child would wait for them without end."""
     code = """
 import os, signal, numpy as np, trifactor, scipy.sparse as sp
-one, batch, S = 4 * np.eye(400) + 1, np.tile(np.eye(16), (5000, 1, 1)), sp.identity(2000, format="csc")
+one, batch = 4 * np.eye(400) + 1, np.tile(np.eye(16), (5000, 1, 1))
+line, eye = sp.diags([-1, 2, -1], [-1, 0, 1], shape=(120, 120)), sp.identity(120)
+S = sp.csc_matrix(sp.kron(line, eye) + sp.kron(eye, line))
+plan = trifactor.sparse.analyze(S)
 def work():
-    trifactor.cholesky(one), trifactor.cholesky(batch), trifactor.lu(one), trifactor.sparse.cholesky(S)
+    trifactor.cholesky(one), trifactor.cholesky(batch), trifactor.lu(one)
+    for F in trifactor.sparse.cholesky(S), plan.cholesky(S):
+        F.solve_refined(S, np.ones(120 * 120))
+    plan.cholesky_batch(np.array([S.data, S.data])), trifactor.sparse.lu(S)
 work()
 child = os.fork()
 if child == 0:
@@ -82,7 +94,8 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 work()
 """
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "OMP_NUM_THREADS": "4"})
     assert (done.returncode, done.stderr) == (0, "")
 
 

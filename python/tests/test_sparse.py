@@ -144,6 +144,113 @@ def test_integers_and_sparse_right_hand_sides():
     assert np.allclose(F(np.array([5, 4])), 1)
 
 
+def unsorted(A):
+    """The same matrix with the entries of each column or row the other way round."""
+    A = A.copy()
+    for j in range(A.shape[0]):
+        k = slice(A.indptr[j], A.indptr[j + 1])
+        A.indices[k], A.data[k] = A.indices[k][::-1].copy(), A.data[k][::-1].copy()
+    A.has_sorted_indices = False
+    return A
+
+
+@pytest.mark.parametrize("kind", ["csc_matrix", "csr_matrix"])
+@pytest.mark.parametrize("lower", [True, False])
+def test_indices_may_be_sorted_in_place(rng, kind, lower):
+    whole = general(rng, 30)
+    whole = getattr(sp, kind)(whole @ whole.T + sp.identity(30))
+    b = rng.standard_normal(30)
+    for make, again in [(lambda A: trifactor.sparse.cholesky(A, lower=lower), "cholesky_inplace"),
+                        (trifactor.sparse.lu, "lu_inplace")]:
+        A = unsorted(whole)
+        F = make(A)
+        A.sort_indices()   # as scipy.sparse.linalg.spsolve does
+        assert np.allclose(whole @ F.solve_refined(A, b).x, b)
+        getattr(F, again)(2 * A)
+        assert np.allclose(2 * (whole @ F.solve(b)), b)
+        A = unsorted(whole)
+        F = make(A)
+        A.indices[:] = A.indices[0]
+        with pytest.raises(ValueError, match="other entries"):
+            getattr(F, again)(A)
+
+
+@pytest.mark.parametrize("kind", ["csc_matrix", "csr_matrix"])
+def test_patterns_are_checked_whichever_triangle_is_read(kind):
+    for indptr, indices in [([0, 1, 2, 3], [0, 1, 7]), ([0, 1, 2, 3], [0, 1, -1]), ([0, 2, 1, 3], [0, 1, 2]),
+                            ([1, 1, 2, 3], [0, 1, 2]), ([0, 1, 2, 5], [0, 1, 2])]:
+        A = getattr(sp, kind)(4 * sp.identity(3))
+        A.indptr[:], A.indices[:] = indptr, indices
+        texts = []
+        for lower in (True, False):
+            with pytest.raises(ValueError) as e:
+                trifactor.sparse.cholesky(A, lower=lower)
+            texts.append(str(e.value))
+        assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("form", [list, np.asarray, lambda b: np.asarray(b).astype(np.asarray(b).dtype.newbyteorder()),
+                                  sp.csc_matrix, sp.coo_array])
+@pytest.mark.parametrize("real", [True, False])
+def test_every_solve_takes_every_right_hand_side(rng, form, real):
+    dense = rng.standard_normal((16, 2)) + (0 if real else 1j * rng.standard_normal((16, 2)))
+    b = form(dense)
+    for dtype in ("float64", "complex128"):
+        A = grid(4, dtype)
+        F, G = trifactor.sparse.cholesky(A), trifactor.sparse.lu(A)
+        for call in (F, F.solve_A, F.solve_LDLt, F.solve_L, F.solve_Lt, F.solve_D, F.solve_LD, F.solve_DLt, F.apply_P,
+                     F.apply_Pt, lambda b: F.solve_L(b, False), lambda b: F.solve_Lt(b, False),
+                     lambda b: F.solve_refined(A, b).x, G, lambda b: G.solve_refined(A, b, "T").x):
+            x, expected = call(b), call(dense.real) + (0 if real else 1j * call(dense.imag))
+            assert sp.issparse(x) == sp.issparse(b)
+            assert np.allclose(x.toarray() if sp.issparse(x) else x, expected)
+        done = F.solve_refined(A, b)
+        assert done.steps >= 0 and 0 <= done.backward_error < 1e-13
+    batch = trifactor.sparse.analyze(grid(4)).cholesky_batch([grid(4), 2 * grid(4)])
+    if not sp.issparse(b):
+        x = batch(form(np.array([dense, dense])))
+        assert np.allclose(grid(4) @ x[0], dense) and np.allclose(2 * (grid(4) @ x[1]), dense)
+    for wrong in (np.ones(1), np.ones(15), np.ones((16, 1, 1)), [[1.0] * 16]):
+        for call in (F.solve_A, F.solve_D, F.solve_Lt):
+            with pytest.raises(ValueError, match="b has shape"):
+                call(wrong)
+
+
+def test_a_factor_holds_what_it_is_given():
+    A = grid(3, "float32")
+    F, G = trifactor.sparse.cholesky(A), trifactor.sparse.lu(A)
+    batch = trifactor.sparse.analyze(A).cholesky_batch([A])
+    for call in (F, F.solve_D, F.solve_Lt, G, batch, lambda b: F.solve_refined(A, b), lambda b: G.solve_refined(A, b)):
+        for dtype in ("complex128", "float64"):
+            with pytest.raises(TypeError, match=f"b has dtype {dtype} but the factor float32"):
+                call(np.ones((1, 9) if call is batch else 9, dtype))
+    for F in (F, G):
+        assert F(np.ones(9, "c8")).dtype == "c8" and F([1] * 9).dtype == "f4"
+        with pytest.raises(TypeError, match="A has dtype float64 but the factor float32"):
+            F.solve_refined(grid(3), np.ones(9, "f4"))
+    for F in (trifactor.sparse.cholesky(grid(3)), trifactor.sparse.lu(grid(3))):
+        assert np.allclose(A @ F.solve_refined(A, np.ones(9)).x, 1)
+    swapped = grid(3)
+    swapped.data = swapped.data.astype(swapped.dtype.newbyteorder())
+    assert np.allclose(A @ trifactor.sparse.cholesky(swapped)(np.ones(9)), 1)
+
+
+def test_perm_c_is_that_of_scipy(rng):
+    from scipy.sparse.linalg import splu
+    A = general(rng, 60) + 9 * sp.identity(60, format="csc")
+    A = sp.csc_matrix(A)
+    Q = lambda perm_c: sp.csc_matrix((np.ones(60), (np.arange(60), perm_c)))
+    theirs = splu(A, permc_spec="COLAMD")
+    P = sp.csc_matrix((np.ones(60), (theirs.perm_r, np.arange(60))))
+    assert abs(P @ A @ Q(theirs.perm_c) - theirs.L @ theirs.U).max() < 1e-12
+    ours = trifactor.sparse.lu(A)
+    natural = trifactor.sparse.lu(A @ Q(ours.perm_c), ordering="natural")
+    assert natural.nnz == ours.nnz < trifactor.sparse.lu(A @ Q(ours.plan.permutation), ordering="natural").nnz
+    given = rng.permutation(60)
+    F = trifactor.sparse.lu(sp.diags(np.arange(1.0, 61), format="csc"), ordering=given)
+    assert np.array_equal(np.argsort(F.perm_c), given)
+
+
 def test_int64_indices(rng):
     A = grid(5)
     A.indices, A.indptr = A.indices.astype("int64"), A.indptr.astype("int64")
@@ -219,6 +326,13 @@ def test_max_device_bytes_is_a_whole_number(wrong):
     (lambda: trifactor.sparse.cholesky(sp.identity(3))(np.ones(4)), ValueError, r"\(4,\)"),
     (lambda: trifactor.sparse.cholesky(sp.identity(3))(np.ones((2, 3, 1))), ValueError, r"\(2, 3, 1\)"),
     (lambda: trifactor.sparse.analyze(sp.identity(3), expected_factorizations=0), ValueError, "0"),
+    (lambda: trifactor.sparse.cholesky(sp.identity(3), ordering_method=[0.0, 1.0, 2.0]), ValueError,
+     r"ordering_method = \[0.0, 1.0, 2.0\] must be one of .*, or a permutation of integers"),
+    (lambda: trifactor.sparse.cholesky(sp.identity(3), ordering_method=None), ValueError, "None must .* permutation of"),
+    (lambda: trifactor.sparse.lu(sp.identity(3), ordering=np.eye(3, dtype=int)), ValueError, "permutation of integers"),
+    (lambda: trifactor.sparse.lu(sp.identity(3), ordering=2.5), ValueError, "ordering = 2.5 must be one of"),
+    (lambda: trifactor.sparse.lu(sp.identity(3), ordering="given"), ValueError,
+     "ordering = 'given' must be one of 'colamd', 'amd', 'natural', or a permutation of integers"),
     (lambda: trifactor.sparse.lu(sp.identity(3), ordering="metis"), ValueError, "'metis'"),
     (lambda: trifactor.sparse.lu(sp.identity(3), pivot_threshold=2), ValueError, "2"),
     (lambda: trifactor.sparse.lu(sp.identity(3)).solve(np.ones(3), "X"), ValueError, "'X'"),
@@ -321,8 +435,10 @@ def test_batch_says_what_is_wrong():
     plan = trifactor.sparse.analyze(A)
     with pytest.raises(ValueError, match=rf"shape \(3, 2\) but must have \(count, {entries}\)"):
         plan.cholesky_batch(np.ones((3, 2)))
-    with pytest.raises(TypeError, match="dtype int64 but must have float32"):
-        plan.cholesky_batch(np.ones((3, entries), dtype="int64"))
+    with pytest.raises(TypeError, match="values have dtype float16 but must have float32"):
+        plan.cholesky_batch(np.ones((3, entries), dtype="float16"))
+    whole = plan.cholesky_batch(np.array([4 * A.data, 8 * A.data]).astype("int64"))   # integers become float64
+    assert np.allclose((4 * A).astype("int64") @ whole(np.ones((2, 9)))[0], 1)
     with pytest.raises(ValueError, match="no matrices were given"):
         plan.cholesky_batch([])
     with pytest.raises(ValueError, match=r"A\[1\] has shape \(2, 2\) but \(9, 9\) was analysed"):

@@ -2,13 +2,15 @@
 
 An adaptor has, beside its name:
   immutable                       arrays that callers hold never change
-  export(x)                       a DLPack capsule, in the order of stream(...)
+  export(x)                       (x, a DLPack capsule), in the order of stream(...); or another array in place of x,
+                                  whose memory does not hold its entries as they are
   stream(device)                  (address, owner) of the caller's current stream, or None where there is no such thing
   empty(like, shape, dtype, columns), copy(x, shape, dtype, columns)
                                   (array, address); address 0: the extension exports it. With columns, the entries of
                                   a column are neighbours; an immutable array then holds the transposes
   conj(x)                         in place, or (array, address) of an immutable one
   assign(target, x), shaped(x, size, shape), from_numpy(x, like), ones_like(x)
+  nan(like)                       one entry, without dimensions
   transpose(x), adjoint(x), triangle(x, lower), unit_lower(x), upper(x)
   clear(x, lower)                 zeros in the other triangle, in place
 """
@@ -36,6 +38,9 @@ class _Adaptor:
 
     def ones_like(self, x):
         return self.xp.ones_like(x)
+
+    def nan(self, like):
+        return self.xp.full((), np.nan, like.dtype)
 
     def transpose(self, x):
         return self.xp.swapaxes(x, -1, -2)
@@ -75,7 +80,7 @@ class _Torch(_Adaptor):
             x = x.resolve_conj().resolve_neg()
         if x.layout != self.xp.strided:
             raise TypeError(f"the tensor has layout {x.layout} but must be strided")
-        return self.to_dlpack(x)   # PyTorch's own current stream is used, so there is nothing to wait for
+        return x, self.to_dlpack(x)   # PyTorch's own current stream is used, so there is nothing to wait for
 
     def stream(self, device):
         if self.raw_stream is not None:
@@ -108,6 +113,9 @@ class _Torch(_Adaptor):
     def from_numpy(self, x, like):
         return self.xp.from_numpy(x).to(like.device)
 
+    def nan(self, like):
+        return like.new_full((), np.nan)
+
     def clear(self, x, lower):
         x.tril_() if lower else x.triu_()
 
@@ -126,7 +134,7 @@ class _Cupy(_Adaptor):
     name = "cupy"
 
     def export(self, x):
-        return x.__dlpack__(stream=self.stream(x.device.id)[0] or 1)   # 1 is the default stream
+        return x, x.__dlpack__(stream=self.stream(x.device.id)[0] or 1)   # 1 is the default stream
 
     def stream(self, device):
         with self.xp.cuda.Device(device):
@@ -156,6 +164,10 @@ class _Cupy(_Adaptor):
         with x.device:
             x[...] = self.triangle(x, lower)
 
+    def nan(self, like):
+        with like.device:
+            return super().nan(like)
+
     def from_numpy(self, x, like):
         with like.device:
             return self.xp.asarray(x)
@@ -177,9 +189,9 @@ class _Jax(_Adaptor):
             raise TypeError("the array is traced: trifactor works on JAX's arrays outside of jit, grad and vmap")
         kind, device = x.__dlpack_device__()
         if int(kind) != 2:
-            return x.block_until_ready().__dlpack__()
+            return x, x.block_until_ready().__dlpack__()
         from ._core import own_stream
-        return x.__dlpack__(stream=own_stream(device))
+        return x, x.__dlpack__(stream=own_stream(device))
 
     def stream(self, device):
         return None
@@ -208,6 +220,9 @@ class _Jax(_Adaptor):
 
     def conj(self, x):
         return self._beside(x, lambda: self.xp.array(self.xp.conj(x), copy=True)), 0
+
+    def nan(self, like):
+        return self._beside(like, lambda: super(_Jax, self).nan(like))
 
     def from_numpy(self, x, like):
         return self.jax.device_put(x, next(iter(like.devices())))

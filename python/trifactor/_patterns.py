@@ -2,11 +2,34 @@
 
 import numpy as np
 
+from . import _core
+
 DTYPES = ("float32", "float64", "complex64", "complex128")
+NAMES = {np.dtype(name): name for name in DTYPES}
+HELD = {"float32": DTYPES[:1], "float64": DTYPES[:2], "complex64": ("float32", "complex64"), "complex128": DTYPES}
+HELD_BY_PARTS = {"float32": ("float32", "complex64"), "float64": DTYPES}
 
 
 def is_cupy(A):
     return type(A).__module__.partition(".")[0] == "cupyx"
+
+
+def of_known_dtype(x, name):
+    """x with one of the four dtypes: integers become float64, and the other byte order goes."""
+    if x.dtype in NAMES:
+        return x
+    if isinstance(x.dtype, np.dtype):
+        dtype = np.dtype("float64") if x.dtype.kind in "iub" else x.dtype.newbyteorder("=")
+        if dtype in NAMES:
+            return x.astype(dtype)
+    raise TypeError(f"{name} dtype {x.dtype} but must have {', '.join(DTYPES[:-1])} or {DTYPES[-1]}")
+
+
+def check_held(name, given, dtype, held=HELD):
+    """That a factor of this dtype holds entries of a given one."""
+    if given not in held[dtype]:
+        raise TypeError(f"{name} has dtype {given} but the factor {dtype}: {name} must have a dtype that the factor's "
+                        "holds without loss")
 
 
 def compressed(A, name="A"):
@@ -18,11 +41,7 @@ def compressed(A, name="A"):
         raise ValueError(f"{name} has shape {A.shape} but must be square")
     if A.format not in ("csc", "csr"):
         A = A.tocsc()
-    if str(A.dtype) not in DTYPES:
-        if A.dtype.kind not in "iub":
-            raise TypeError(f"{name} has dtype {A.dtype} but must have {', '.join(DTYPES[:-1])} or {DTYPES[-1]}")
-        A = A.astype("float64")
-    return A
+    return of_known_dtype(A, f"{name} has")
 
 
 def to_host(x):
@@ -64,13 +83,18 @@ class Pattern:
     def __init__(self, A, triangle="full"):
         self.shape, self.format, self.cupy = A.shape, A.format, is_cupy(A)
         self.array = "array" in type(A).__name__
-        self.given = A.indptr, A.indices
-        indptr, indices = to_host(A.indptr), to_host(A.indices)
+        self.given = A.indptr.copy(), A.indices.copy()   # SciPy sorts the caller's in place
+        indptr, indices = (to_host(x) for x in self.given)
         if indptr.dtype != indices.dtype:
             wide = np.promote_types(indptr.dtype, indices.dtype)
             indptr, indices = indptr.astype(wide), indices.astype(wide)
         self.kept = None
         if triangle == "upper":
+            n = self.shape[0]
+            if not (len(indptr) == n + 1 and indptr[0] == 0 and (np.diff(indptr) >= 0).all()
+                    and indptr[-1] == len(indices) and (indices >= 0).all() and (indices < n).all()):
+                # says what is wrong
+                _core.analyze(indptr, indices, n, A.format == "csr", "full", "natural", None, 1, "")
             major = np.repeat(np.arange(self.shape[0]), np.diff(indptr))
             kept = indices <= major if A.format == "csc" else indices >= major
             counts = np.bincount(major[kept], minlength=self.shape[0])
@@ -79,26 +103,24 @@ class Pattern:
             indices = indices[self.kept]
         self.indptr, self.indices = np.ascontiguousarray(indptr), np.ascontiguousarray(indices)
 
-    def values(self, A, name="A"):
-        """The values of A in the order of this pattern, or a ValueError."""
+    def values(self, A, name="A", dtype=None):
+        """The values of A in the order of this pattern, or a ValueError; in a factor's dtype, or a TypeError."""
         A = compressed(A, name)
         if A.shape != self.shape:
             raise ValueError(f"{name} has shape {A.shape} but {self.shape} was analysed")
         if A.format != self.format:
             A = A.tocsc() if self.format == "csc" else A.tocsr()
+        if dtype:
+            check_held(name, str(A.dtype), dtype)
         data = A.data if self._same(A) else self._reordered(A, name)
+        data = data.astype(dtype or data.dtype, copy=False)
         return data if self.kept is None else data[beside(self.kept, data)]
 
     def _same(self, A):
-        indptr, indices = self.given
-        if A.indptr is indptr and A.indices is indices:
-            return True
+        mine, theirs = (A.indptr, A.indices), self.given
         if is_cupy(A) != self.cupy:
-            pairs = (A.indptr, indptr), (A.indices, indices)
-            return all(np.array_equal(to_host(mine), to_host(theirs)) for mine, theirs in pairs)
-        if A.indptr.shape != indptr.shape or A.indices.shape != indices.shape:
-            return False
-        return bool((A.indptr == indptr).all()) and bool((A.indices == indices).all())
+            mine, theirs = map(to_host, mine), map(to_host, theirs)
+        return all(x.shape == y.shape and bool((x == y).all()) for x, y in zip(mine, theirs))
 
     def _reordered(self, A, name):
         """The same entries in another order within columns or rows."""

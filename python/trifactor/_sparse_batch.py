@@ -6,7 +6,8 @@ import numpy as np
 
 from . import _core
 from ._errors import NotPositiveDefinite
-from ._patterns import DTYPES, beside, readable, stream_of
+from ._patterns import beside, of_known_dtype, readable, stream_of
+from ._rhs import solved
 
 
 class FactorBatch:
@@ -45,8 +46,7 @@ class FactorBatch:
         if values.ndim != 2 or values.shape[1] != entries:
             raise ValueError(f"values have shape {tuple(values.shape)} but must have (count, {entries}), a row for each "
                              "matrix in the order of the data that was analysed")
-        if str(values.dtype) not in DTYPES:
-            raise TypeError(f"values have dtype {values.dtype} but must have {', '.join(DTYPES[:-1])} or {DTYPES[-1]}")
+        values = of_known_dtype(values, "values have")
         kept = self._pattern.kept
         return values if kept is None else values[:, beside(kept, values)]
 
@@ -91,7 +91,7 @@ class FactorBatch:
         >>> F.solve(np.ones((2, 2, 3))).shape
         (2, 2, 3)
         """
-        return self._numeric.solve(b)
+        return solved(b, self._dtype, self._numeric.solve)
 
     @property
     def count(self) -> int:

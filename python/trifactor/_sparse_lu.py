@@ -7,6 +7,8 @@ import numpy as np
 from . import _core
 from ._patterns import Pattern, compressed, is_cupy
 from ._results import RefinedSolution, SlogdetResult
+from ._rhs import refined, solved
+from ._sparse_options import LU_ORDERINGS, ordering_named
 
 
 class LuFactor:
@@ -43,16 +45,14 @@ class LuFactor:
         return self._numeric
 
     def solve(self, b: Any, trans: str = "N") -> Any:
-        """A x = b, A^T x = b (trans = 'T') or A^H x = b ('H'), with b of shape (n,) or (n, k).
+        """A x = b, A^T x = b (trans = 'T') or A^H x = b ('H'), with b of shape (n,) or (n, k), dense or sparse.
 
         >>> F = trifactor.sparse.lu(sp.csc_matrix([[2., 2.], [0., 4.]]))
         >>> F.solve(np.array([2., 6.]), "T")
         array([1., 1.])
         """
-        b = b.toarray() if hasattr(b, "tocsc") else b
-        if np.iscomplexobj(b) and "complex" not in self._dtype:
-            return self.solve(b.real, trans) + 1j * self.solve(b.imag, trans)
-        return self._factored.solve(b, trans)
+        factored = self._factored
+        return solved(b, self._dtype, lambda x: factored.solve(x, trans))
 
     def __call__(self, b: Any) -> Any:
         """A x = b, as solve.
@@ -69,7 +69,9 @@ class LuFactor:
         >>> trifactor.sparse.lu(A).solve_refined(A, np.array([2., 5.])).x
         array([1., 1.])
         """
-        return RefinedSolution(*self._factored.solve_refined(np.ascontiguousarray(self._pattern.values(A)), b, trans))
+        factored = self._factored
+        values = np.ascontiguousarray(self._pattern.values(A, dtype=self._dtype))
+        return refined(b, self._dtype, lambda x: factored.solve_refined(values, x, trans))
 
     def slogdet(self) -> SlogdetResult:
         """(sign, logabsdet) with det A = sign * exp(logabsdet).
@@ -89,12 +91,19 @@ class LuFactor:
 
     @property
     def perm_c(self) -> np.ndarray:
-        """Column j of A Q is column perm_c[j] of A.
+        """Column j of A is column perm_c[j] of A Q, as in SciPy's SuperLU; plan.permutation is the inverse.
 
-        >>> trifactor.sparse.lu(sp.identity(2, format="csc"), ordering=[1, 0]).perm_c.tolist()
-        [1, 0]
+        >>> A = sp.csc_matrix([[1., 0., 0.], [0., 2., 0.], [0., 0., 3.]])
+        >>> F = trifactor.sparse.lu(A, ordering=[2, 0, 1])
+        >>> F.perm_c.tolist()
+        [1, 2, 0]
+        >>> Q = sp.csc_matrix((np.ones(3), (np.arange(3), F.perm_c)))
+        >>> (A @ Q).toarray()   # A[:, np.argsort(F.perm_c)]
+        array([[0., 1., 0.],
+               [0., 0., 2.],
+               [3., 0., 0.]])
         """
-        return self._plan.permutation
+        return np.argsort(self._plan.permutation)
 
     @property
     def nnz(self) -> int:
@@ -125,8 +134,9 @@ def analyze_lu(A: Any, *, ordering: Any = "colamd", pivot_threshold: Optional[fl
     """Plans sparse LU of all matrices with the entries of A; nothing is factored yet.
 
     A is CSC, CSR or COO of SciPy. ordering: 'colamd', 'amd' for nearly symmetric patterns with a strong diagonal,
-    'natural', or a permutation of the columns. pivot_threshold: the diagonal is the pivot where it is at least this
-    times the largest entry of its column. equilibrate: rows and columns are scaled by powers of 2.
+    'natural', or a permutation: column j of A Q is column ordering[j] of A. pivot_threshold: the diagonal is the pivot
+    where it is at least this times the largest entry of its column. equilibrate: rows and columns are scaled by powers
+    of 2.
 
     >>> trifactor.sparse.analyze_lu(sp.identity(3, format="csc")).plan.entries
     3
@@ -135,7 +145,7 @@ def analyze_lu(A: Any, *, ordering: Any = "colamd", pivot_threshold: Optional[fl
     if is_cupy(A):
         raise TypeError("A is on a CUDA device, but sparse LU runs on the host: pass A.get()")
     pattern = Pattern(A)
-    name, permutation = (ordering, None) if isinstance(ordering, str) else ("given", np.asarray(ordering))
+    name, permutation = ordering_named("ordering", ordering, LU_ORDERINGS)
     plan = _core.analyze_lu(pattern.indptr, pattern.indices, A.shape[0], A.format == "csr", name, permutation)
     return LuFactor(plan, pattern, (pivot_threshold, equilibrate))
 

@@ -1,23 +1,28 @@
 """Arguments of sparse Cholesky: what the caller says, checked, as the extension takes it."""
 
 import operator
+import reprlib
 
 import numpy as np
 
-from ._patterns import is_cupy
+from ._patterns import is_cupy, to_host
 
 ORDERINGS = {"default": "auto", "best": "auto", "auto": "auto", "amd": "amd", "colamd": "amd", "metis": "metis",
              "nesdis": "metis", "natural": "natural"}
+LU_ORDERINGS = {name: name for name in ("colamd", "amd", "natural")}
 
 
-def ordering_named(method):
+def ordering_named(argument, value, known):
     """The extension's name of an ordering, and its permutation or None."""
-    if not isinstance(method, str):
-        return "given", np.asarray(method)
-    if method not in ORDERINGS:
-        known = ", ".join(map(repr, ORDERINGS))
-        raise ValueError(f"ordering_method = {method!r} must be one of {known}, or a permutation")
-    return ORDERINGS[method], None
+    if isinstance(value, str):
+        if value in known:
+            return known[value], None
+    else:
+        permutation = np.asarray(to_host(value))
+        if permutation.ndim == 1 and (permutation.dtype.kind in "iu" or permutation.size == 0):
+            return "given", permutation
+    raise ValueError(f"{argument} = {reprlib.repr(value)} must be one of {', '.join(map(repr, known))}, or a "
+                     "permutation of integers")
 
 
 def device_number(device, A):

@@ -1,5 +1,6 @@
 """python -m trifactor bench: trifactor beside the libraries that are installed, in the same run on the same data."""
 
+import argparse
 import importlib
 import json
 import statistics
@@ -12,10 +13,21 @@ from . import _core, cholesky, info, solve
 GROUPS = ("one", "batch", "sparse", "call")
 
 
+def whole(text):
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 1 on")
+    return int(text)
+
+
+def orders(text):
+    return [whole(n) for n in text.split(",") if n]
+
+
 def add_arguments(parser):
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"{', '.join(GROUPS)}; all of them by default")
-    parser.add_argument("--n", default="", help="orders, such as 256,1024; of sparse matrices the grid's side")
-    parser.add_argument("--count", type=int, default=1000, help="matrices of a batch (1000)")
+    parser.add_argument("--n", type=orders, default=[], metavar="N,...",
+                        help="orders, such as 256,1024; of sparse matrices the grid's side")
+    parser.add_argument("--count", type=whole, default=1000, help="matrices of a batch (1000)")
     parser.add_argument("--dtype", default="float64", choices=["float32", "float64", "complex64", "complex128"])
     parser.add_argument("--device", default="all", choices=["all", "cpu", "cuda"])
     parser.add_argument("--seconds", type=float, default=0.5, help="for each measurement (0.5)")
@@ -198,7 +210,6 @@ def run(given):
     for group in groups:
         if group not in GROUPS:
             raise ValueError(f"group {group!r} must be one of {', '.join(GROUPS)}")
-    orders = [int(n) for n in given.n.split(",") if n]
     devices = [d for d in ("cpu", "cuda") if given.device in ("all", d)]
     if info()["why_no_cuda"] and "cuda" in devices:
         if given.device == "cuda":
@@ -211,14 +222,14 @@ def run(given):
             continue
         for device in devices:
             if group == "sparse":
-                for k in orders or ([16, 24] if device == "cpu" else [30, 50]):
+                for k in given.n or ([16, 24] if device == "cpu" else [30, 50]):
                     for operation, contenders in sparse_rows(k, given.dtype, device).items():
                         table.rows(measure(contenders, given.seconds), None, group=group, device=device,
                                    operation=operation, n=k**3, count=1)
                 continue
             count = given.count if group == "batch" else 1
             usual = [8, 32] if group == "batch" else [128, 1024] if device == "cpu" else [1024, 4096, 8192]
-            for n in orders or usual:
+            for n in given.n or usual:
                 shape = (count, n, n) if group == "batch" else (n, n)
                 A, b = positive(shape, given.dtype), np.ones((*shape[:-1], 1), given.dtype)
                 for operation, contenders in (on_host if device == "cpu" else on_cuda)(A, b).items():

@@ -10,16 +10,18 @@ those of CuPy on their device, unless device says otherwise.
 array([1., 1., 1., 1.])
 """
 
+import functools
 from typing import Any, Optional, Tuple
 
 import numpy as np
 
-from . import _core
-from ._patterns import Pattern, compressed, is_cupy, readable, stream_of
+from . import _core, _kinds
+from ._patterns import Pattern, compressed, readable, stream_of
 from ._results import RefinedSolution, SlogdetResult
+from ._rhs import refined, solved
 from ._sparse_batch import FactorBatch
 from ._sparse_lu import LuFactor, analyze_lu, lu
-from ._sparse_options import byte_count, device_number, ordering_named
+from ._sparse_options import ORDERINGS, byte_count, device_number, ordering_named
 
 __all__ = ["Factor", "FactorBatch", "LuFactor", "RefinedSolution", "analyze", "analyze_lu", "cholesky", "lu"]
 
@@ -100,7 +102,7 @@ class Factor:
         return self.solve_A(b)
 
     def solve_A(self, b: Any) -> Any:
-        """A x = b, with b of shape (n,) or (n, k), dense or sparse.
+        """A x = b, with b of shape (n,) or (n, k), dense or sparse, real or complex.
 
         >>> trifactor.sparse.cholesky(sp.diags([4., 9.], format="csc")).solve_A(np.array([4., 9.]))
         array([1., 1.])
@@ -110,23 +112,18 @@ class Factor:
     solve = solve_A
 
     def _solve(self, b, *parts):
-        dense = b.toarray() if hasattr(b, "tocsc") else b
-        dtype = getattr(dense, "dtype", None)
-        if dtype is not None and str(dtype).endswith(("complex64", "complex128")) and "complex" not in self._dtype:
-            x = self._solve(dense.real, *parts) + 1j * self._solve(dense.imag, *parts)
-        else:
-            x = dense
-            for part in parts:
-                x = self._factored.solve(x, part)
-        return type(b.tocsc())(x) if hasattr(b, "tocsc") else x
+        """One part after another: its name in the extension, or a power of diag(L) to multiply with."""
+        return solved(b, self._dtype, lambda x: functools.reduce(self._apply, parts, x))
+
+    def _apply(self, x, part):
+        return self._factored.solve(x, part) if isinstance(part, str) else self._scaled(x, part)
 
     def _scaled(self, x, power):
         """diag(L)^power x"""
-        d = self._factored.diagonal()
-        if hasattr(x, "get"):
-            import cupy
-            d = cupy.asarray(d)
-        d = d ** power
+        n = self._pattern.shape[0]
+        if x.ndim not in (1, 2) or x.shape[0] != n:
+            raise ValueError(f"b has shape {tuple(x.shape)} but must be ({n},) or ({n}, k)")
+        d = (_kinds.find(x) or _kinds.NUMPY).from_numpy(self._factored.diagonal() ** power, x)
         return x * (d if x.ndim == 1 else d[:, None])
 
     def solve_LDLt(self, b: Any) -> Any:
@@ -143,8 +140,7 @@ class Factor:
         >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_L(np.array([4., 8.]), False)
         array([2., 4.])
         """
-        x = self._solve(b, "L")
-        return self._scaled(x, 1) if use_LDLt_decomposition else x
+        return self._solve(b, "L", *((1,) if use_LDLt_decomposition else ()))
 
     def solve_Lt(self, b: Any, use_LDLt_decomposition: bool = True) -> Any:
         """L^H x = b with the unit L of L D L^H, or else with that of L L^H.
@@ -152,7 +148,7 @@ class Factor:
         >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_Lt(np.array([4., 8.]), False)
         array([2., 4.])
         """
-        return self._solve(self._scaled(b, 1) if use_LDLt_decomposition else b, "LH")
+        return self._solve(b, *((1,) if use_LDLt_decomposition else ()), "LH")
 
     def solve_D(self, b: Any) -> Any:
         """D x = b with the D of L D L^H.
@@ -160,7 +156,7 @@ class Factor:
         >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_D(np.array([4., 8.]))
         array([1., 2.])
         """
-        return self._scaled(b, -2)
+        return self._solve(b, -2)
 
     def solve_LD(self, b: Any) -> Any:
         """L D x = b.
@@ -168,7 +164,7 @@ class Factor:
         >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_LD(np.array([4., 8.]))
         array([1., 2.])
         """
-        return self.solve_D(self.solve_L(b))
+        return self._solve(b, "L", -1)
 
     def solve_DLt(self, b: Any) -> Any:
         """D L^H x = b.
@@ -176,7 +172,7 @@ class Factor:
         >>> trifactor.sparse.cholesky(sp.diags([4., 4.], format="csc")).solve_DLt(np.array([4., 8.]))
         array([1., 2.])
         """
-        return self.solve_Lt(self.solve_D(b))
+        return self._solve(b, -1, "LH")
 
     def apply_P(self, b: Any) -> Any:
         """P b.
@@ -205,7 +201,9 @@ class Factor:
         >>> trifactor.sparse.cholesky(A).solve_refined(A, np.array([4., 9.])).x
         array([1., 1.])
         """
-        return RefinedSolution(*self._factored.solve_refined(readable(self._pattern.values(A), self._device), b))
+        factored = self._factored
+        values = readable(self._pattern.values(A, dtype=self._dtype), self._device)
+        return refined(b, self._dtype, lambda x: factored.solve_refined(values, x))
 
     # What the factor is.
 
@@ -355,7 +353,7 @@ def analyze(A: Any, mode: str = "auto", ordering_method: Any = "default", use_lo
     number = device_number(device, A)
     options = byte_count("max_device_bytes", max_device_bytes), tuning
     pattern = Pattern(A, "full" if lower else "upper")
-    ordering, permutation = ordering_named(ordering_method)
+    ordering, permutation = ordering_named("ordering_method", ordering_method, ORDERINGS)
     plan = _core.analyze(pattern.indptr, pattern.indices, A.shape[0], A.format == "csr", "full" if lower else "upper",
                          ordering, permutation, expected_factorizations, tuning)
     return Factor(plan, pattern, str(A.dtype), number, options)
