@@ -60,7 +60,7 @@ TYPED_TEST(SparseGraph, FactorizationsAreOneGraphFromTheSecondOn) {
   SparseCholesky<T> F(q, analyze(given.pattern()));
   for (index_t k = 0; k < 4; ++k) {
     const index_t replays = testing::replay_count();
-    EXPECT_EQ(factor(q, F, given.values), 0);
+    factor(q, F, given.values);
     EXPECT_EQ(testing::replay_count(), replays + (k > 0)) << "factorization " << k;
   }
 }
