@@ -169,7 +169,8 @@ def main(arguments):
     parser.add_argument("--op", default="cholesky,update,tile,batch", help="operations to draw [%(default)s]")
     parser.add_argument("--peak", action="append", default=[], help="scalar=Gflop/s, such as f64=67000")
     parser.add_argument("--least", type=int, default=3, help="points that a line must have [%(default)s]")
-    parser.add_argument("--self-test", action="store_true", help="draw rows made up for it, and check the pictures")
+    parser.add_argument("--self-test", action="store_true",
+                        help="draw rows made up for it, and check the pictures; those of docs/pictures are to be what the rows give")
     options = parser.parse_args(arguments)
     if options.self_test:
         return self_test()
@@ -238,6 +239,13 @@ def self_test():
         for name in drawn:
             tree = xml.etree.ElementTree.parse(pathlib.Path(folder) / name)
             ok = ok and len(tree.findall("{http://www.w3.org/2000/svg}polyline")) == 2
+    with tempfile.TemporaryDirectory() as folder:
+        main(["--output", folder])
+        for drawn in sorted(pathlib.Path(folder).glob("*.svg")):
+            kept = ROOT / "docs" / "pictures" / drawn.name
+            if kept.exists() and kept.read_text() != drawn.read_text():
+                ok = False
+                print(f"{kept}: is not what the rows of bench/results give now")
     print("self-test passed" if ok else "self-test failed")
     return 0 if ok else 1
 

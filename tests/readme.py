@@ -36,6 +36,10 @@ def main(source, build, cxx):
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             if not (page.parent / link).exists():
                 sys.exit(f"{page}: {link} is not there")
+    pages = "".join(page.read_text() for page in [source / "README.md", *source.glob("docs/*.md"), *source.glob("bench/*/*.md")])
+    for picture in source.glob("docs/pictures/*"):
+        if picture.name not in pages:
+            sys.exit(f"{picture}: no page shows it")
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
         for name, content in FILES.items():

@@ -26,17 +26,6 @@ std::string machine_name(const Queue& queue) {
   return "unknown";
 }
 
-/// Those of --nb that leave something to update.
-std::vector<index_t> block_widths(const BenchOptions& o, index_t n) {
-  std::vector<index_t> widths;
-  for (const index_t nb : o.nb)
-    if (nb < n) widths.push_back(nb);
-  if (widths.empty())
-    throw InputError(
-        fmt::format("--nb: {} leaves no update of a matrix of order {}: it must be less than that", o.nb.front(), n));
-  return widths;
-}
-
 /// Those of --leaf, or powers of two from 64 up to a tile that is not halved at all.
 std::vector<index_t> leaves(const BenchOptions& o, index_t n) {
   if (!o.leaf.empty()) return o.leaf;
@@ -44,16 +33,6 @@ std::vector<index_t> leaves(const BenchOptions& o, index_t n) {
   for (index_t leaf = 64; leaf < n; leaf *= 2) leaves.push_back(leaf);
   leaves.push_back(n);
   return leaves;
-}
-
-/// The forms of a tile that differ: steps as wide as what is left of it are no steps.
-template <Scalar T>
-void bench_tiles(Bench& bench, index_t n, index_t leaf, const std::function<void(const Row&)>& take) {
-  for (const std::string& form : bench.options.forms) {
-    if (form == "inclusive") take(bench_tile<T>(bench, n, leaf, form, 0));
-    for (const index_t ib : bench.options.ib)
-      if (form == "exclusive" && ib < std::min(leaf, n)) take(bench_tile<T>(bench, n, leaf, form, ib));
-  }
 }
 
 /// From which of the measured sizes on the device is faster, copies and all: the last one where it is not ends the
@@ -76,6 +55,16 @@ constexpr double power_hertz = 50;
 
 using Take = std::function<void(const Row&)>;
 using Pieces = std::vector<std::function<void()>>;
+
+/// Throws InputError where sizes were left out, as they do not fit together, until there is nothing to measure.
+void require_pieces(const BenchOptions& o, const Pieces& pieces) {
+  if (!pieces.empty()) return;
+  if (o.op == "tile")
+    throw InputError(fmt::format("--ib: {} leaves no steps: it must be less than --n and --leaf", o.ib.front()));
+  if (o.op == "swap")
+    throw InputError(fmt::format("--nb: {} leaves no pivots: it must be at most --m", o.nb.front()));
+  throw InputError(fmt::format("--nb: {} leaves no update: it must be less than --n", o.nb.front()));
+}
 
 RowPrinter::Columns table_of(const BenchOptions& o) {
   using Columns = RowPrinter::Columns;
@@ -131,9 +120,18 @@ void add_pieces(Bench& bench, const std::vector<SparseSource>& sources, std::str
         for (const index_t nb : o.nb)
           if (nb <= m) add([=, &bench] { take(bench_swap<T>(bench, m, n, nb)); });
     if (o.op == "update")
-      for (const index_t nb : block_widths(o, n)) add([=, &bench] { bench_update<T>(bench, n, nb, take); });
+      for (const index_t nb : o.nb)
+        if (nb < n) add([=, &bench] { bench_update<T>(bench, n, nb, take); });
     if (o.op == "tile")
-      for (const index_t leaf : leaves(o, n)) add([=, &bench] { bench_tiles<T>(bench, n, leaf, take); });
+      for (const index_t leaf : leaves(o, n))
+        for (const std::string& form : o.forms) {
+          const auto add_tile = [&](index_t ib) {
+            add([=, &bench] { take(bench_tile<T>(bench, n, leaf, form, ib)); });
+          };
+          if (form == "inclusive") add_tile(0);
+          for (const index_t ib : o.ib)  // steps as wide as what is left of the tile are no steps
+            if (form == "exclusive" && ib < std::min(leaf, n)) add_tile(ib);
+        }
     if (o.op == "value") add([=, &bench] { take(values->emplace_back(bench_value<T>(bench, n))); });
     if (o.op == "inverse") add([=, &bench] { take(bench_inverse<T>(bench, n)); });
     if (o.op == "batch") add_batch_pieces<T>(bench, tuning, n, take, pieces);
@@ -147,7 +145,7 @@ void add_pieces(Bench& bench, const std::vector<SparseSource>& sources, std::str
 
 void run_bench(BenchOptions o) {
   require_device(o.device);
-  check_file_use(o.matrices, {});
+  check_file_use(o.matrices, {o.power});
   std::vector<SparseSource> sources;  // opened once: they may be pipes
   for (const std::string& matrix : o.matrices) sources.emplace_back(matrix, o.seed);
   Bench bench{
@@ -167,6 +165,7 @@ void run_bench(BenchOptions o) {
   Pieces pieces;
   for (const std::string& scalar : o.scalars)
     with_scalar(scalar, [&]<class T>(std::type_identity<T>) { add_pieces<T>(bench, sources, o.tuning, take, pieces); });
+  require_pieces(o, pieces);
   {
     Step step("bench " + o.op);
     if (!o.power.empty()) o.power_log = std::make_shared<PowerLog>(o.power, power_hertz);

@@ -23,9 +23,10 @@ namespace {
 using Json = nlohmann::json;
 
 /// The fields that say what was measured. A row that lacks one has the same as a row where it is null.
-constexpr const char* joined_by[] = {"op",      "method", "scalar", "m",      "n",     "ld",       "count",  "nrhs",
-                                     "kind",    "sizes",  "uplo",   "matrix", "phase", "ordering", "mode",   "tuning",
-                                     "looking", "nb",     "first",  "leaf",   "form",  "ib",       "device", "machine"};
+constexpr const char* joined_by[] = {
+    "op",    "method", "scalar", "m",     "n",        "ld",      "count",           "nrhs",    "kind",
+    "sizes", "uplo",   "matrix", "phase", "ordering", "mode",    "tuning",          "looking", "nb",
+    "first", "leaf",   "form",   "ib",    "device",   "machine", "max_device_bytes"};
 constexpr std::size_t ld_place = 5;
 static_assert(std::string_view(joined_by[ld_place]) == "ld");
 constexpr const char* shown_alone[] = {"op", "scalar", "method", "kind", "matrix", "phase", "mode", "tuning"};
@@ -64,17 +65,18 @@ Json parse_row(const std::string& where, const std::string& line) {
   return row;
 }
 
-/// What was measured, as a text that is the same for the same.
-std::string key_of(const Json& row) {
+/// What was measured, with which peer where the ratio to it counts, as a text that is the same for the same.
+std::string key_of(const Json& row, bool by_ratio) {
   Json key = Json::array();
   for (const char* const field : joined_by) key.push_back(row.value(field, Json()));
   Json& ld = key[ld_place];  // that of a matrix without a gap may be left out
   if (const Json rows = row.value("m", Json()).is_null() ? row.value("n", Json()) : row.value("m", Json()); ld == rows)
     ld = Json();
+  if (by_ratio) key.push_back(row.value("peer", Json()));
   return key.dump();
 }
 
-MeasuredRows read_measured(const std::string& word) {
+MeasuredRows read_measured(const std::string& word, bool by_ratio) {
   std::string path = word, commit;
   if (const auto at = word.rfind('@'); at != std::string::npos && at > 0 && !std::filesystem::exists(word)) {
     path = word.substr(0, at), commit = word.substr(at + 1);
@@ -92,7 +94,7 @@ MeasuredRows read_measured(const std::string& word) {
     const Json from = row.value("commit", Json());
     const std::string its_commit = from.is_string() ? from.get<std::string>() : std::string();
     if (!its_commit.starts_with(commit)) continue;
-    Repeated& same = side.rows[key_of(row)];
+    Repeated& same = side.rows[key_of(row, by_ratio)];
     if (!same.empty() && same.back().value("commit", Json()) != from) same.clear();
     same.push_back(row);
     if (side.commits.find(its_commit) == std::string::npos)
@@ -157,7 +159,7 @@ std::string what_was_measured(const Json& row) {
   for (const char* const field : shown_alone)
     if (const Json value = row.value(field, Json()); value.is_string() && value != "auto")
       add(printable(value.get<std::string>()));
-  for (const char* const field : {"m", "n", "nrhs", "count", "nb", "leaf", "ib"})
+  for (const char* const field : {"m", "n", "nrhs", "count", "nb", "leaf", "ib", "max_device_bytes"})
     if (const auto value = number_of(row, field); value && !(field == std::string("count") && *value == 1))
       add(fmt::format("{}={:.0f}", field, *value));
   if (row.value("uplo", Json()) == "upper") add("upper");
@@ -180,7 +182,8 @@ void print_json(const Change& c, const CompareOptions& o) {
 }  // namespace
 
 void compare_rows(const CompareOptions& o) {
-  const MeasuredRows before = read_measured(o.before), after = read_measured(o.after);
+  const bool by_ratio = o.by == "ratio";
+  const MeasuredRows before = read_measured(o.before, by_ratio), after = read_measured(o.after, by_ratio);
   std::vector<Change> changes;
   std::size_t gone = 0, without = 0;
   for (const auto& [key, row] : before.rows) {
@@ -206,7 +209,6 @@ void compare_rows(const CompareOptions& o) {
     for (const Change& c : changes)
       if (o.all || c.verdict != std::string("same")) print_json(c, o);
   } else {
-    const bool by_ratio = o.by == "ratio";
     std::size_t width = 8;
     for (const Change& c : changes) width = std::max(width, what_was_measured(*c.row).size());
     Table table({{"", 6, true},

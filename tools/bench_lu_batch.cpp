@@ -71,7 +71,7 @@ Row bench_lu_batch(Bench& bench, index_t n) {
   for (index_t i = 0; i < count; i += std::max<index_t>(1, count / looked_at)) {
     const double ratio = lu_ratio<T>({A.data() + i * n * n, n, n, n}, {LU.data() + i * n * n, n, n, n},
                                      {exchanged.data() + i * n, std::size_t(n)});
-    if (!(ratio <= worst)) worst = ratio;
+    worst = worst_of(worst, ratio);
   }
   row.residual = worst;
   return row;

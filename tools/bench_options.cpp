@@ -120,12 +120,13 @@ class BenchCommand {
                "ragged: fixed (all n), uniform in 1..n, one-large (one of n among items of 16), or their mean: with "
                "384, uniform in 768 - n .. n [uniform]")
         .add("--preset", typed_.preset,
-             "fixed, variable, crossover, schedule, ib, herk or trsm, in place of --n, --kind, --sizes and --method");
+             "fixed, variable, crossover, schedule, ib or trsm, in place of --n, --kind, --sizes and --method");
   }
 
   /// What every operation has.
   void shared() {
-    add("--power", options_.power, "write the watts of CPU and GPU over time: NAME.csv, or JSON lines");
+    command_->add_option("--power", options_.power, "write the watts of CPU and GPU over time: NAME.csv, or JSON lines")
+        ->check(CLI::Validator(not_a_file_name, ""));
     add("--scalar", typed_.scalars, "of f32,f64,c32,c64 (c32 and c64 pair two floats and two doubles) [f64]");
     command_->add_option("--device", options_.device, "host or cuda [cuda where there is a GPU]")
         ->check(one_of({"host", "cuda"}));
@@ -140,11 +141,6 @@ class BenchCommand {
   }
 
  private:
-  static bool given(const CLI::App& command, const char* option) {
-    const CLI::Option* const found = command.get_option_no_throw(option);
-    return found && found->count() > 0;
-  }
-
   /// Options that exclude each other.
   static void check_together(const Typed& typed, const CLI::App& command) {
     const BenchOptions& o = typed.options;
@@ -156,6 +152,8 @@ class BenchCommand {
       throw InputError("--rhs: bench batch has right-hand sides with --method solve and factor-solve alone");
     if (o.sparse_count > 1 && given(command, "--against"))
       throw InputError("--against and --count exclude each other: the peer is one matrix at a time");
+    if (o.op == "inverse" && o.method == "lu" && given(command, "--against") && o.against != "none")
+      throw InputError(fmt::format("--against {}: bench inverse --method lu has no peer", o.against));
     if (o.method == "lu" && given(command, "--uplo"))
       throw InputError(fmt::format("--uplo: bench {} --method lu has no triangle to choose", o.op));
   }

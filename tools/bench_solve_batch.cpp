@@ -86,14 +86,13 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
   if (peer) {
     T* const* const peers_items = (elsewhere ? *peers_L : L).pointers[0].data();
     Operands<T>& peers_matrices = elsewhere ? *peers_factors : factors;
-    typename Peer<T>::OnItems factor;
-    if (factors_too)
-      factor = peer->cholesky_batch(uplo, std::vector<int>(std::size_t(count), int(n)), [&, peers_items] {
-        peers_matrices.restore(0);
-        return peers_items;
-      });
-    theirs = {[&, peers_items, factor, call = peer->cholesky_solve_batch(uplo, n, nrhs, count)] {
-                if (factor) factor(peers_items);
+    const auto fresh = [&, peers_items] {
+      peers_matrices.restore(0);
+      return peers_items;
+    };
+    theirs = {[&, peers_items,
+               call = factors_too ? peer->cholesky_factor_solve_batch(uplo, n, nrhs, count, fresh)
+                                  : peer->cholesky_solve_batch(uplo, n, nrhs, count)] {
                 call(peers_items, (elsewhere ? *peers_X : X).pointers[peers.index()].data());
               },
               [&] {
@@ -113,6 +112,7 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
   row.copy_rate = copy_rate(bench);
   if (peer) row.peer = peer->name();
   measure_row(o, row, {solve, restore, &q}, theirs);
+  if (peer) peer->check();
 
   restore(), solve();
   if (factors_too) require_success("cholesky_factor_solve", info);
@@ -123,7 +123,7 @@ Row bench_solve_batch(Bench& bench, index_t n, index_t nrhs) {
     const index_t at = i * n * nrhs;
     const double ratio =
         solve_ratio<T>({A.data() + i * n * n, n, n, n}, {solved.data() + at, n, nrhs, n}, {B.data() + at, n, nrhs, n});
-    if (!(ratio <= worst)) worst = ratio;
+    worst = worst_of(worst, ratio);
   }
   row.residual = worst;
   return row;

@@ -4,6 +4,7 @@
 #include "failure.hpp"
 #include "generate.hpp"
 #include "new_file.hpp"
+#include "residual.hpp"
 #include "scalars.hpp"
 #include "sparse_matrix.hpp"
 #include "step.hpp"
@@ -67,6 +68,7 @@ Row phase_row(const Bench& bench, const SparseMatrix<T>& A, const SparsePlan& pl
               double flops) {
   Row row = start_row(bench, scalar_name<T>, A.n);
   row.ordering = name_of(plan.ordering());
+  if (bench.options.max_device_bytes > 0) row.max_device_bytes = std::int64_t(bench.options.max_device_bytes);
   row.entries = A.entries();
   row.factor_nonzeros = plan.factor_nonzeros();
   row.columns = double(A.n);
@@ -82,7 +84,7 @@ void add_peer(Row& row, const std::string& name, const nlohmann::json& peer, con
   row.peer_seconds = peer.at(phase + "_seconds").get<double>();
   row.peer_spread = peer.at(phase + "_spread").get<double>();
   row.peer_memory = peer.at("peak_bytes").get<double>();
-  row.peer_residual = peer.at("residual").get<double>();
+  if (peer.at("residual").is_number()) row.peer_residual = peer.at("residual").get<double>();  // else not finite
 }
 
 /// Factors and solves of so many matrices of one pattern, beside as many with one object that takes them one by one.
@@ -109,12 +111,17 @@ void bench_one_pattern(Bench& bench, const std::string& name, const SparseMatrix
     std::vector<Contender> both{ours};
     if (peers.run) both.push_back(peers);
     const auto times = measure_noted(o, fmt::format("sparse {} {} {} {}", scalar_name<T>, name, phase, count), both,
-                                     {.warmups = 1, .min_runs = least_runs, .max_seconds = o.seconds});
+                                     {.warmups = 1,
+                                      .min_runs = least_runs,
+                                      .max_seconds = o.seconds,
+                                      .energy_seconds = flops > 0 ? o.energy : 0});
     Row result = phase_row(bench, A, *plan, times[0], flops * double(count));
     result.matrix = name, result.phase = phase, result.nrhs = columns, result.count = count;
     result.memory = double(memory.total());
-    if (peers.run)
+    if (peers.run) {
       result.peer = "one by one", result.peer_seconds = times[1].seconds, result.peer_spread = times[1].spread;
+      result.peer_joules = times[1].joules, result.peer_energy_seconds = times[1].energy_seconds;
+    }
     return result;
   };
   take(row("construct", 0, 1,
@@ -157,7 +164,7 @@ void bench_one_pattern(Bench& bench, const std::string& name, const SparseMatrix
       Matrix<T> X(A.n, columns), ones(A.n, columns);
       std::fill_n(ones.data(), size, T(1));
       trifactor::copy(bench.queue, static_cast<const T*>(there.data() + i * size), bench.host, X.data(), size);
-      worst = std::max(worst, double(solve_ratio<T>(item, X, ones)));
+      worst = worst_of(worst, solve_ratio<T>(item, X, ones));
     }
     result.residual = worst;
     take(result);
@@ -234,6 +241,7 @@ void bench_sparse(Bench& bench, const SparseSource& source, const std::function<
                                       },
                                   .prepare = restore},
                                  o.energy);
+    restore(), L->solve(there);  // sensors are read while restoring alone, too
     trifactor::copy(bench.queue, there, bench.host, X);
     solves.push_back({columns, solved, solve_ratio<T>(A, X, B)});
   }

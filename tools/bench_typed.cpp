@@ -64,10 +64,12 @@ void complete_sparse(BenchOptions& o, const std::string& matrices) {
   if (asked && peer_program(o.against).empty()) {
     const bool cudss = o.against == "cudss";
     throw InputError(
-        fmt::format("--against {}: trifactor_{} is not beside this program: install {} and build again, or "
-                    "take none",
+        fmt::format("--against {}: trifactor_{} is not beside this program: it is in the folder where trifactor is "
+                    "built with {}, and is not installed; or take none",
                     o.against, cudss ? "cudss" : "cholmod", cudss ? "cuDSS" : "libsuitesparse-dev"));
   }
+  if (asked && std::ranges::find(o.scalars, "f64") == o.scalars.end())
+    throw InputError(fmt::format("--against {}: it is measured in f64, which is not in --scalar", o.against));
   if (o.against.empty()) o.against = peer_program("cholmod").empty() ? "none" : "cholmod";
 }
 
@@ -124,7 +126,6 @@ BenchOptions complete(Typed typed) {
   if (o.preset.empty()) o.preset = typed.part_of;
   if (o.tunings.empty()) o.tunings = {o.tuning};
   o.device = device_or_default(o.device);
-  if (o.op == "sparse") complete_sparse(o, typed.matrices);
   o.n = parse_sizes("--n", typed.n.empty() ? default_sizes(o.op, o.device) : typed.n);
   o.m = parse_sizes("--m", typed.m.empty() ? default_rows : typed.m);
   const index_t least = *std::min_element(o.m.begin(), o.m.end()), widest = *std::max_element(o.n.begin(), o.n.end());
@@ -140,7 +141,7 @@ BenchOptions complete(Typed typed) {
   require_each_of("--looking", o.looking, {"left", "right"});
   o.scalars = typed.scalars.empty() ? std::vector{default_scalar()} : split(typed.scalars, ',');
   for (const std::string& scalar : o.scalars) with_scalar(scalar, [](auto) {});
-
+  if (o.op == "sparse") complete_sparse(o, typed.matrices);
   o.kind = !typed.kind.empty() ? typed.kind : !typed.sizes.empty() && typed.sizes != "fixed" ? "ragged" : "strided";
   o.sizes = !typed.sizes.empty() ? typed.sizes : o.kind == "ragged" ? "uniform" : "fixed";
   if (o.sizes != "fixed" && o.kind != "ragged")

@@ -78,7 +78,7 @@ struct SystemsInQueue {
     double worst = 0;
     for (index_t i = 0; i < on_host.count; ++i) {
       const double r = solve_ratio<Real>(on_host.matrix(i), on_host.sides(X, i), on_host.sides(on_host.B, i));
-      worst = r <= worst ? worst : r;  // NaN stays
+      worst = worst_of(worst, r);
     }
     return worst;
   }
@@ -221,7 +221,7 @@ class Demo {
   void show(const char* what, const std::string& size, const Side& side, const trifactor::Measurement& m, double flops,
             double ratio, std::optional<double>& first) {
     if (!first) first = m.seconds;
-    worst_ = ratio <= worst_ ? worst_ : ratio;
+    worst_ = worst_of(worst_, ratio);
     std::vector<std::string> cells = {what,
                                       size,
                                       scalar_name<Real>,

@@ -112,15 +112,39 @@ struct Schedule {
   int chunk;
 };
 
-template <Scalar T>
-int factor_items(Uplo uplo, const std::vector<int>& sizes, T* const* items, Schedule schedule) {
+/// call(i) for all items in parallel. The largest info that one returned.
+int for_items(std::size_t count, Schedule schedule, const auto& call) {
   const SerialBlas serial;
   omp_set_schedule(schedule.kind, schedule.chunk);
-  const char side = letter(uplo);
-  int failures = 0;
-#pragma omp parallel for schedule(runtime) reduction(+ : failures)
-  for (std::size_t i = 0; i < sizes.size(); ++i) failures += potrf(side, sizes[i], items[i], sizes[i]) != 0;
-  return failures;
+  int worst = 0;
+#pragma omp parallel for schedule(runtime) reduction(max : worst)
+  for (std::size_t i = 0; i < count; ++i) worst = std::max(worst, call(i));
+  return worst;
+}
+
+template <Scalar T>
+int factor_items(Uplo uplo, const std::vector<int>& sizes, T* const* items, Schedule schedule) {
+  return for_items(sizes.size(), schedule,
+                   [&](std::size_t i) { return potrf(letter(uplo), sizes[i], items[i], sizes[i]); });
+}
+
+/// That of a parallel loop over the items which was the fastest of two trials each.
+template <Scalar T>
+Schedule fastest_schedule(Uplo uplo, const std::vector<int>& sizes, const typename Peer<T>::FreshItems& fresh) {
+  using Clock = std::chrono::steady_clock;
+  Schedule best{omp_sched_static, 0};
+  auto least = Clock::duration::max();
+  for (int trial = 0; trial < 2; ++trial)
+    for (const Schedule schedule :
+         {Schedule{omp_sched_static, 0}, Schedule{omp_sched_static, 8}, Schedule{omp_sched_dynamic, 1},
+          Schedule{omp_sched_dynamic, 16}, Schedule{omp_sched_dynamic, 128}, Schedule{omp_sched_guided, 1}}) {
+      T* const* const items = fresh();
+      const auto begin = Clock::now();
+      factor_items(uplo, sizes, items, schedule);
+      const auto took = Clock::now() - begin;
+      if (took < least) least = took, best = schedule;
+    }
+  return best;
 }
 
 template <Scalar T>
@@ -161,42 +185,37 @@ class LapackPeer final : public Peer<T> {
     return [this, side = letter(uplo)](MatrixView<T> L) { info_ = potri(side, int(L.rows), L.data); };
   }
 
-  /// A parallel loop over the items, with the schedule that was the fastest of two trials each.
   OnItems cholesky_batch(Uplo uplo, const std::vector<int>& sizes, const FreshItems& fresh) override {
-    using Clock = std::chrono::steady_clock;
-    Schedule best{omp_sched_static, 0};
-    auto least = Clock::duration::max();
-    for (int trial = 0; trial < 2; ++trial)
-      for (const Schedule schedule :
-           {Schedule{omp_sched_static, 0}, Schedule{omp_sched_static, 8}, Schedule{omp_sched_dynamic, 1},
-            Schedule{omp_sched_dynamic, 16}, Schedule{omp_sched_dynamic, 128}, Schedule{omp_sched_guided, 1}}) {
-        T* const* const items = fresh();
-        const auto begin = Clock::now();
-        factor_items(uplo, sizes, items, schedule);
-        const auto took = Clock::now() - begin;
-        if (took < least) least = took, best = schedule;
-      }
-    return [this, uplo, sizes, best](T* const* items) { info_ = factor_items(uplo, sizes, items, best); };
+    return [this, uplo, sizes, best = fastest_schedule<T>(uplo, sizes, fresh)](T* const* items) {
+      info_ = factor_items(uplo, sizes, items, best);
+    };
   }
 
   OnItems lu_batch(index_t n, index_t count) override {
     pivots_.resize(std::size_t(n * count));
     return [this, n, count](T* const* items) {
-      int worst = 0;
-#pragma omp parallel for schedule(dynamic, 16) reduction(max : worst)
-      for (index_t i = 0; i < count; ++i)
-        worst = std::max(worst, getrf(int(n), int(n), items[i], int(n), pivots_.data() + i * n));
-      info_ = worst;
+      info_ = for_items(std::size_t(count), {omp_sched_dynamic, 16}, [&](std::size_t i) {
+        return getrf(int(n), int(n), items[i], int(n), pivots_.data() + index_t(i) * n);
+      });
     };
   }
 
   OnItemSides cholesky_solve_batch(Uplo uplo, index_t n, index_t columns, index_t count) override {
     return [this, side = letter(uplo), n, columns, count](T* const* factors, T* const* X) {
-      const SerialBlas serial;
-      int worst = 0;
-#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
-      for (index_t i = 0; i < count; ++i) worst = std::max(worst, potrs(side, int(n), int(columns), factors[i], X[i]));
-      info_ = worst;
+      info_ = for_items(std::size_t(count), {omp_sched_dynamic, 1},
+                        [&](std::size_t i) { return potrs(side, int(n), int(columns), factors[i], X[i]); });
+    };
+  }
+
+  /// An item is solved with while it is in the cache.
+  OnItemSides cholesky_factor_solve_batch(Uplo uplo, index_t n, index_t columns, index_t count,
+                                          const FreshItems& fresh) override {
+    const Schedule best = fastest_schedule<T>(uplo, std::vector<int>(std::size_t(count), int(n)), fresh);
+    return [this, best, side = letter(uplo), n, columns, count](T* const* items, T* const* X) {
+      info_ = for_items(std::size_t(count), best, [&](std::size_t i) {
+        const int failed = potrf(side, int(n), items[i], int(n));
+        return failed != 0 ? failed : potrs(side, int(n), int(columns), items[i], X[i]);
+      });
     };
   }
 

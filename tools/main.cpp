@@ -3,6 +3,7 @@
 #include "commands.hpp"
 #include "failure.hpp"
 #include "generate.hpp"
+#include "input_file.hpp"
 #include "printable.hpp"
 #include "standard_streams.hpp"
 #include "usage.hpp"
@@ -37,7 +38,8 @@ void add_solve(CLI::App& app, SolveOptions& o) {
           "A", o.matrix,
           "the square matrix, a Matrix Market file of any form, perhaps compressed by gzip; - is standard input")
       ->required();
-  command->add_option("--rhs", o.rhs, "the right-hand sides, a Matrix Market file [A times ones]");
+  command->add_option("--rhs", o.rhs, "the right-hand sides, a Matrix Market file [A times ones]")
+      ->check(CLI::Validator(not_a_file_name, ""));
   command
       ->add_option(
           "--method", o.method,
@@ -63,8 +65,8 @@ void add_solve(CLI::App& app, SolveOptions& o) {
           "of a GPU's memory for sparse Cholesky, such as 2e9: where the factor does not fit, it passes through "
           "[what is free]")
       ->check(CLI::Validator(not_a_byte_count, ""));
-  command->add_option("-o,--output", o.output,
-                      "write the solution as a Matrix Market array file; - is standard output");
+  command->add_option("-o,--output", o.output, "write the solution as a Matrix Market array file; - is standard output")
+      ->check(CLI::Validator(not_a_file_name, ""));
   command->add_flag("--json", o.json, "print one JSON object");
   command->callback([&] { solve(o); });
 }
@@ -93,10 +95,19 @@ void add_trace(CLI::App& app, TraceOptions& o) {
   command->add_option("--device", o.device, "host or cuda [cuda where there is a GPU]")
       ->check(CLI::IsMember({"host", "cuda"}));
   command->add_option("--tuning", o.tuning, "overrides fields of the tuning row, such as \"nb=512 looking=left\"");
-  command->add_option("-o,--output", o.file, "the file to write; - is standard output")->capture_default_str();
+  command->add_option("-o,--output", o.file, "the file to write; - is standard output")
+      ->check(CLI::Validator(not_a_file_name, ""))
+      ->capture_default_str();
   command->add_option("--seed", o.seed, "of the random matrix")->capture_default_str();
   command->add_flag("--json", o.json, "print the summary as one JSON object");
-  command->callback([&] { trace(o); });
+  command->callback([&o, command] {
+    for (const char* const option : {"--matrix", "--ordering", "--max-device-bytes"})
+      if (o.op != "sparse" && given(*command, option))
+        throw InputError(fmt::format("{} is of sparse: {} factors a random matrix of order --n", option, o.op));
+    if (o.op == "sparse" && given(*command, "--n"))
+      throw InputError("--n is of cholesky and lu: sparse factors --matrix");
+    trace(o);
+  });
 }
 
 void add_analyze(CLI::App& app, AnalyzeOptions& o) {
@@ -106,17 +117,24 @@ void add_analyze(CLI::App& app, AnalyzeOptions& o) {
   command->add_option("--ordering", o.ordering, "auto, metis (nested dissection), amd (minimum degree) or natural")
       ->check(CLI::IsMember({"auto", "metis", "amd", "natural"}))
       ->capture_default_str();
-  command->add_option("--picture", o.picture, "draw the tree by level into this SVG file; - is standard output");
+  command->add_option("--picture", o.picture, "draw the tree by level into this SVG file; - is standard output")
+      ->check(CLI::Validator(not_a_file_name, ""));
   command->add_option("--seed", o.seed, "of a generated matrix")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_flag("--json", o.json, "print one JSON object");
-  command->callback([&] { analyze(o); });
+  command->callback([&o, command] {
+    if (given(*command, "--seed") && !is_generated(o.matrix))
+      throw InputError(fmt::format("--seed is of a generated matrix: {} is a file", shown_input(o.matrix)));
+    analyze(o);
+  });
 }
 
 void add_generate(CLI::App& app, GenerateOptions& o) {
   CLI::App* const command =
       app.add_subcommand("generate", "write a sparse positive definite matrix as a Matrix Market file");
   command->add_option("matrix", o.word, "FAMILY:SIZE, see below")->required();
-  command->add_option("-o,--output", o.output, "the file to write; - is standard output")->required();
+  command->add_option("-o,--output", o.output, "the file to write; - is standard output")
+      ->required()
+      ->check(CLI::Validator(not_a_file_name, ""));
   command->add_option("--seed", o.seed, "of what is random")->check(CLI::NonNegativeNumber)->capture_default_str();
   command->add_flag("--json", o.json, "print one JSON object");
   command->footer("Families:\n" + generated_families());

@@ -7,10 +7,12 @@
 #include "symmetry.hpp"
 
 #include <fmt/core.h>
+#include <trifactor/error.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -377,12 +379,18 @@ GeneralMatrix<T> MatrixMarketFile::general(double shift) const {
 void MatrixMarketFile::require_memory_for(double entries, std::size_t scalar) const {
   const double bytes = analysis_bytes(header_.rows, entries, scalar);
   if (const auto available = double(available_memory()); bytes > available)
-    refuse_size(fmt::format("reading and analysing this {} x {} matrix takes {} of memory, but {} are available",
-                            header_.rows, header_.cols, readable_bytes(bytes), readable_bytes(available)));
+    refuse_memory(fmt::format("reading and analysing this {} x {} matrix takes {} of memory, but {} are available",
+                              header_.rows, header_.cols, readable_bytes(bytes), readable_bytes(available)),
+                  bytes);
 }
 
 void MatrixMarketFile::refuse_size(const std::string& rule) const {
   throw InputError(fmt::format("{}:{}: {}", file_.name(), header_.size_line, rule));
+}
+
+void MatrixMarketFile::refuse_memory(const std::string& rule, double bytes) const {
+  throw trifactor::OutOfMemory(fmt::format("{}:{}: {}", file_.name(), header_.size_line, rule),
+                               bytes < 1e19 ? std::size_t(bytes) : std::numeric_limits<std::size_t>::max());
 }
 
 template Matrix<double> MatrixMarketFile::dense<double>(Asymmetry*) const;

@@ -59,18 +59,20 @@ class MatrixMarketFile {
 
   /// The lower triangle of a square coordinate file that is symmetric (hermitian for a complex T) by its values, up to
   /// rounding: the mean of an entry and its mirror image. Otherwise the first entry below the diagonal or on it, by
-  /// columns, that is not the conjugate of its mirror image. Repeated entries are summed. Throws InputError where
+  /// columns, that is not the conjugate of its mirror image. Repeated entries are summed. Throws OutOfMemory where
   /// memory does not hold it.
   template <Scalar T>
   std::variant<SparseMatrix<T>, Place> sparse() const;
 
   /// All entries of A + shift I from a square coordinate file, both triangles; repeated entries are summed. Throws
-  /// InputError where memory does not hold it.
+  /// OutOfMemory where memory does not hold it.
   template <Scalar T>
   GeneralMatrix<T> general(double shift) const;
 
   /// Throws "file:line: rule", where the line is the one that gives the sizes.
   [[noreturn]] void refuse_size(const std::string& rule) const;
+  /// The same as OutOfMemory, for a good file of so many bytes in memory.
+  [[noreturn]] void refuse_memory(const std::string& rule, double bytes) const;
 
  private:
   LineReader body() const;  // at the first entry

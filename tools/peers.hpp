@@ -43,6 +43,15 @@ class Peer {
   virtual OnItems cholesky_batch(Uplo, const std::vector<int>& sizes, const FreshItems& fresh) = 0;
   virtual OnItems lu_batch(index_t n, index_t count) = 0;  // of square items
   virtual OnItemSides cholesky_solve_batch(Uplo, index_t n, index_t columns, index_t count) = 0;
+  /// Factors and solves: all items and then all sides, unless the peer has a better way.
+  virtual OnItemSides cholesky_factor_solve_batch(Uplo uplo, index_t n, index_t columns, index_t count,
+                                                  const FreshItems& fresh) {
+    return [factor = cholesky_batch(uplo, std::vector<int>(std::size_t(count), int(n)), fresh),
+            solve = cholesky_solve_batch(uplo, n, columns, count)](T* const* items, T* const* X) {
+      factor(items);
+      solve(items, X);
+    };
+  }
   virtual void check() = 0;
 };
 

@@ -5,6 +5,7 @@
 #include "file_use.hpp"
 #include "power_log.hpp"
 #include "printable.hpp"
+#include "usage.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -57,7 +58,9 @@ void add_power(CLI::App& app, int& status) {
   CLI::App* const command = app.add_subcommand("power", "run a command and write the watts of CPU and GPU over time");
   const auto o = std::make_shared<PowerOptions>();
   command->add_option("COMMAND", o->command, "the program and its arguments, behind --")->required();
-  command->add_option("-o,--output", o->file, "the file to write: NAME.csv, or JSON lines")->capture_default_str();
+  command->add_option("-o,--output", o->file, "the file to write: NAME.csv, or JSON lines")
+      ->check(CLI::Validator(not_a_file_name, ""))
+      ->capture_default_str();
   command->add_option("--hertz", o->hertz, "how often sensors are read; one that ticks more slowly has fewer samples")
       ->check(CLI::Range(0.1, 1000.0))
       ->capture_default_str();

@@ -11,7 +11,7 @@ namespace program {
 /// Samples from its construction to finish(). Notes beside them say what was done meanwhile.
 class PowerLog {
  public:
-  /// file: NAME.csv, or JSON lines. Throws DeviceFault where there is no sensor, InputError where it cannot be written.
+  /// file: NAME.csv, or JSON lines, which check_file_use() has seen. Throws DeviceFault where there is no sensor.
   PowerLog(const std::string& file, double hertz);
 
   double seconds() const { return sampler_.seconds(); }

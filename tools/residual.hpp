@@ -19,6 +19,9 @@ constexpr double good_ratio = 30;
 /// in complex double.
 constexpr double good_lu_solve_ratio(index_t n) { return n < 3000 ? good_ratio : double(n) / 100; }
 
+/// The larger one; NaN where one of them is.
+constexpr double worst_of(double a, double b) { return a != a || a >= b ? a : b; }
+
 template <Scalar T>
 double norm1(MatrixView<const T> A);
 

@@ -63,7 +63,8 @@ std::vector<TableField> table_fields(Columns columns, std::size_t matrix_width) 
             {{"peer seconds", 12}, [](R r) { return cell("{:.6f}", r.peer_seconds); }},
             {{"spread %", 8}, [](R r) { return cell("{:.1f}", scaled(r.peer_spread, 100)); }},
             {{"ratio", 8}, [](R r) { return cell("{:.3f}", quotient(r.peer_seconds, r.seconds)); }},
-            {{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }}};
+            {{"residual", 8}, [](R r) { return cell("{:.3g}", r.residual); }},
+            {{"joules", 8}, [](R r) { return cell("{:.3g}", r.joules); }}};
   std::vector<TableField> f = {{{"op", 8, true}, [](R r) { return r.op; }},
                                {{"scalar", 6, true}, [](R r) { return r.scalar; }}};
   const auto add = [&](bool wanted, std::initializer_list<TableField> fields) {
@@ -156,6 +157,7 @@ void print_json(const Row& r, bool ragged) {
     j.update({{"matrix", or_null(r.matrix)},
               {"phase", *r.phase},
               {"ordering", or_null(r.ordering)},
+              {"max_device_bytes", or_null(r.max_device_bytes)},
               {"entries", or_null(r.entries)},
               {"factor_nonzeros", or_null(r.factor_nonzeros)},
               {"memory_bytes", or_null(r.memory)},

@@ -18,7 +18,7 @@ struct Row {
   std::optional<std::int64_t> nb, first, leaf, ib;     // of an update and its one step; of a tile
   std::optional<std::string> form;                     // of a tile
   std::optional<std::string> matrix, phase, ordering;  // of a sparse factorization
-  std::optional<std::int64_t> entries, factor_nonzeros;
+  std::optional<std::int64_t> entries, factor_nonzeros, max_device_bytes;
   std::optional<double> memory, peer_memory, peer_residual;  // bytes, of all phases
   std::uint64_t seed = 0;
 

@@ -13,10 +13,11 @@ Device choose_device(const SolveOptions& o, const MatrixMarketFile& A, double co
   const auto require = [&](const char* memory, double bytes, double available) {
     if (bytes <= available) return;
     const bool sparse = A.header().format == MatrixMarketHeader::Format::Coordinate;
-    A.refuse_size(
+    A.refuse_memory(
         fmt::format("solving this {} x {} matrix as a dense one takes {} of {} memory, but {} are available{}",
                     A.header().rows, A.header().cols, readable_bytes(bytes), memory, readable_bytes(available),
-                    sparse ? "; --method sparse-lu takes only what its factors hold" : ""));
+                    sparse ? "; --method sparse-lu takes only what its factors hold" : ""),
+        bytes);
   };
   Device device = wanted(o);
   if (device != Device::Host) {
@@ -163,6 +164,9 @@ void solve_as(const SolveOptions& o, const MatrixMarketFile& A_file, const Matri
 void solve(const SolveOptions& o) {
   require_device(o.device);
   if (!std::isfinite(o.shift)) throw InputError(fmt::format("--shift: {} is not a finite number", o.shift));
+  if (o.max_device_bytes > 0 && (o.device == "host" || o.method == "sparse-lu"))
+    throw InputError(fmt::format("--max-device-bytes is of sparse Cholesky on a GPU: {} does without one",
+                                 o.device == "host" ? "--device host" : "--method sparse-lu"));
   check_file_use({o.matrix, o.rhs}, {o.output});
   const MatrixMarketFile A(o.matrix);
   if (A.header().rows != A.header().cols)

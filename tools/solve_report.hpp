@@ -117,7 +117,7 @@ void finish(const SolveOptions& o, const MatrixMarketHeader& h, bool has_rhs, Re
 
   report.line("condition", done.condition.text());
   const std::string warning = done.condition.warning();
-  if (!warning.empty()) fmt::print(stderr, "trifactor: warning: {}: {}\n", o.matrix, warning);
+  if (!warning.empty()) fmt::print(stderr, "trifactor: warning: {}: {}\n", shown_input(o.matrix), warning);
 
   const auto or_null = [](const auto& value) { return value ? ordered_json(*value) : ordered_json(); };
   report.values() = {{"matrix", o.matrix},

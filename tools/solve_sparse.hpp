@@ -80,8 +80,10 @@ double sparse_sides(const MatrixMarketFile& A_file, const MatrixMarketFile* B_fi
   const double columns = B_file ? double(B_file->header().cols) : 1;
   const double sides = 3 * double(h.rows) * columns * sizeof(T);
   if (const auto available = double(available_memory()); sides > available)
-    A_file.refuse_size(fmt::format("{} x {:.0f} right-hand sides and solutions take {} of memory, but {} are available",
-                                   h.rows, columns, readable_bytes(sides), readable_bytes(available)));
+    A_file.refuse_memory(
+        fmt::format("{} x {:.0f} right-hand sides and solutions take {} of memory, but {} are available", h.rows,
+                    columns, readable_bytes(sides), readable_bytes(available)),
+        sides);
   return sides;
 }
 

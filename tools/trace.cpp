@@ -227,7 +227,7 @@ void trace(TraceOptions o) {
   if (o.op == "lu" && !o.uplo.empty()) throw InputError("--uplo is of cholesky: lu factors a general matrix");
   if (o.op == "sparse" && !o.uplo.empty())
     throw InputError("--uplo is of cholesky: sparse reads what the matrix stores");
-  check_file_use({}, {o.file});
+  check_file_use({o.matrix}, {o.file});
   require_device(o.device);
   if (o.op == "cholesky" && o.uplo.empty()) o.uplo = "lower";
   o.device = device_or_default(o.device);

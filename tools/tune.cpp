@@ -9,6 +9,7 @@
 #include "step.hpp"
 #include "table.hpp"
 #include "tune_calls.hpp"
+#include "usage.hpp"
 
 #include <CLI/CLI.hpp>
 #include <commit.hpp>
@@ -63,7 +64,7 @@ class RowsFile {
   /// Throws InvalidArgument with the line where a file of that name is none.
   RowsFile(std::string path, const std::string& device) : path_(std::move(path)) {
     section_ = fmt::format("[trifactor {} on {}]", trifactor::version(), device);
-    if (path_ == "-" || !std::filesystem::exists(path_)) {
+    if (streams_ || !std::filesystem::exists(path_)) {
       kept_ = "# Rows that trifactor tune found: they count on the device and with the version in brackets alone.\n";
       return;
     }
@@ -84,11 +85,11 @@ class RowsFile {
   void decide(const std::string& head, const std::string& row) {
     std::erase_if(old_, [&](const std::string& line) { return line.starts_with(head + " :"); });
     if (!row.empty()) found_.push_back(row);
-    if (path_ != "-" && (!row.empty() || std::filesystem::exists(path_))) write();
+    if (!streams_ && (!row.empty() || std::filesystem::exists(path_))) write();
   }
-  /// For standard output, which is written once.
+  /// For what takes everything once.
   void finish() {
-    if (path_ == "-") write();
+    if (streams_) write();
   }
 
  private:
@@ -101,7 +102,14 @@ class RowsFile {
     file.finish();
   }
 
+  static bool is_stream(const std::string& path) {
+    std::error_code none;
+    return is_standard_output(path) ||
+           (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none));
+  }
+
   std::string path_, section_, kept_;
+  bool streams_ = is_stream(path_);       // standard output, a pipe or a device: nothing can be read back
   std::vector<std::string> old_, found_;  // rows of the section
 };
 
@@ -191,7 +199,8 @@ class Tuner {
     if (options_.json) return;
     std::string text = fmt::format("{} of {} classes of calls measured; {} rows gained", measured_, total_, gained_);
     if (gained_ > 0)
-      text += fmt::format(" and are in {}", options_.output == "-" ? "standard output" : printable(options_.output));
+      text += fmt::format(" and are in {}",
+                          is_standard_output(options_.output) ? "standard output" : printable(options_.output));
     fmt::print("{}\n", text);
   }
 
@@ -247,6 +256,8 @@ void tune(TuneOptions o) {
   require_device(o.device);
   o.device = device_or_default(o.device);
   for (const std::string& scalar : o.scalars) with_scalar(scalar, [](auto) {});
+  if (!o.n.empty() && std::ranges::all_of(o.ops, [](const std::string& op) { return op == "sparse"; }))
+    throw InputError("--n is of dense operations: sparse has matrices of its own");
   std::sort(o.n.begin(), o.n.end());
   o.n.erase(std::unique(o.n.begin(), o.n.end()), o.n.end());
   Queue queue = o.device == "cuda" ? Queue::cuda() : Queue::host();
@@ -274,10 +285,13 @@ void add_tune(CLI::App& app) {
   command->add_option("--scalar", o->scalars, "of f32,f64,c32,c64 [f64]")->delimiter(',');
   command->add_option("--device", o->device, "host or cuda [cuda where there is a GPU]")
       ->check(CLI::IsMember({"host", "cuda"}));
-  command->add_option("--from", o->from, "begin with the rows of this file before the built-in ones");
-  command->add_option("-o,--output", o->output,
-                      "the file to write or to add to; - is standard output [tuning.txt in ~/.config/trifactor, where "
-                      "the library finds it]");
+  command->add_option("--from", o->from, "begin with the rows of this file before the built-in ones")
+      ->check(CLI::Validator(not_a_file_name, ""));
+  command
+      ->add_option("-o,--output", o->output,
+                   "the file to write or to add to; - is standard output [tuning.txt in ~/.config/trifactor, where "
+                   "the library finds it]")
+      ->check(CLI::Validator(not_a_file_name, ""));
   command->add_flag("--json", o->json, "print one JSON object a line");
   command->callback([o] { tune(*o); });
 }

@@ -121,6 +121,13 @@ std::string listed(const std::vector<std::string>& words) {
   return all;
 }
 
+bool given(const CLI::App& command, const char* option) {
+  const CLI::Option* const found = command.get_option_no_throw(option);
+  return found && found->count() > 0;
+}
+
+std::string not_a_file_name(const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }
+
 std::string not_a_byte_count(const std::string& text) {
   double bytes = 0;
   const auto [past, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);

@@ -21,6 +21,13 @@ std::string did_you_mean(const std::string& word);
 /// "a", "a and b", "a, b and c"
 std::string listed(const std::vector<std::string>& words);
 
+/// Whether an option of the command was typed.
+bool given(const CLI::App& command, const char* option);
+
+/// What is wrong with the name of a file, or nothing. Options take an empty one from a shell's variable that is not
+/// set.
+std::string not_a_file_name(const std::string& text);
+
 /// What is wrong with a number of bytes such as 2e9, or nothing.
 std::string not_a_byte_count(const std::string& text);
 

@@ -92,9 +92,10 @@ void run(const std::string& path, const std::string& ordering, int runs, const s
     for (cholmod_dense** dense : {&B, &X, &Y, &E}) cholmod_l_free_dense(dense, c);
   }
   std::printf(
-      "\"factor_nonzeros\": %.17g, \"flops\": %.17g, \"peak_bytes\": %zu, \"residual\": %.6g, \"version\": "
+      "\"factor_nonzeros\": %.17g, \"flops\": %.17g, \"peak_bytes\": %zu, \"residual\": %s, \"version\": "
       "\"%d.%d.%d\"}\n",
-      nonzeros, flops, c->memory_usage, residual, CHOLMOD_MAIN_VERSION, CHOLMOD_SUB_VERSION, CHOLMOD_SUBSUB_VERSION);
+      nonzeros, flops, c->memory_usage, json_number(residual).c_str(), CHOLMOD_MAIN_VERSION,
+      CHOLMOD_SUB_VERSION, CHOLMOD_SUBSUB_VERSION);
   for (cholmod_factor** factor : {&L, &symbolic}) cholmod_l_free_factor(factor, c);
 }
 

@@ -112,9 +112,10 @@ void run(const std::string& path, int runs, const std::vector<Index>& columns, c
   int version[3] = {};
   cudssGetProperty(MAJOR_VERSION, version), cudssGetProperty(MINOR_VERSION, version + 1);
   cudssGetProperty(PATCH_LEVEL, version + 2);
-  std::printf("\"factor_nonzeros\": %lld, \"peak_bytes\": %zu, \"residual\": %.6g, \"version\": \"%d.%d.%d\"}\n",
-              static_cast<long long>(nonzeros), used, residual_ratio(matrix, solution.data(), ones.data()), version[0],
-              version[1], version[2]);
+  std::printf("\"factor_nonzeros\": %lld, \"peak_bytes\": %zu, \"residual\": %s, \"version\": \"%d.%d.%d\"}\n",
+              static_cast<long long>(nonzeros), used,
+              json_number(residual_ratio(matrix, solution.data(), ones.data())).c_str(), version[0], version[1],
+              version[2]);
   cudssMatrixDestroy(A), cudssMatrixDestroy(b), cudssMatrixDestroy(x);
   cudssDataDestroy(handle, data), cudssConfigDestroy(config), cudssDestroy(handle);
 }

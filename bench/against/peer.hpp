@@ -74,6 +74,12 @@ std::vector<double> times_of(int runs, const Work& work) {
     if (const double time = work(); k > 0) times.push_back(time);
   return times;
 }
+/// A number as JSON has it; null where it is not finite.
+inline std::string json_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return std::isfinite(value) ? text : "null";
+}
 inline void print_phase(const std::string& phase, const std::vector<double>& times) {
   const Summary summary(times);
   std::printf("\"%s_seconds\": %.9g, \"%s_spread\": %.6g, ", phase.c_str(), summary.median, phase.c_str(), summary.spread);

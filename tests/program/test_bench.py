@@ -114,6 +114,11 @@ class Rows(BenchTest):
             self.assertAlmostEqual(row["part_of_copy"], row["bytes"] / row["seconds"] / row["copy_rate"], places=9)
         self.assertIn("of copy %", self.succeed("bench", "batch", *QUICK, "--scalar", self.scalar, "--n", "3", "--count", "9"))
 
+    def test_presets_that_the_help_names(self):
+        named = re.search(r"--preset TEXT +(.*?), in place", re.sub(r"\s+", " ", self.succeed("bench", "batch", "--help")))
+        for preset in re.split(", | or ", named.group(1)):
+            self.fail_with(2, "'f16' is not", "bench", "batch", "--preset", preset, "--scalar", "f16")    # which comes next
+
     def test_presets_bring_their_own_count_and_method(self):
         rows = self.rows("batch", "--preset", "trsm", "--count", "3", "--rhs", "5")
         self.assertEqual([(row["n"], row["tuning"]) for row in rows],
@@ -384,6 +389,10 @@ class Usage(BenchTest):
             ("--rhs: bench batch has right-hand sides with --method solve", ["batch", "--rhs", "3"]),
             ("--method lu has no triangle", ["solve", "--method", "lu", "--uplo", "upper"]),
             ("bench has no option --n: it comes after the operation", ["--n", "4", "lu"]),
+            ("--nb: 20 leaves no pivots: it must be at most --m", ["swap", "--m", "10", "--n", "10", "--nb", "20"]),
+            ("--ib: 16 leaves no steps: it must be less than --n and --leaf", ["tile", "--n", "16", "--form", "exclusive"]),
+            ("--against lapack: bench inverse --method lu has no peer",
+             ["inverse", "--method", "lu", "--device", "host", "--against", "lapack"]),
         ]:
             with self.subTest(arguments=arguments):
                 self.assertEqual(self.fail_with(2, message, "bench", *arguments).stdout, "")

@@ -51,6 +51,15 @@ class Compare(ProgramTest):
         self.assertRegex(out, r"(?m)^same +cholesky f64 n=512 ")
         self.fail_with(2, "no row of old is in new", "bench", "compare", old, self.rows("new", {"machine": "other"}))
 
+    def test_what_was_measured_beside_other_memory_or_another_peer_is_not_joined(self):
+        old = self.rows("old", {"max_device_bytes": 10**9}, {"max_device_bytes": None, "n": 1024})
+        new = self.rows("new", {"seconds": 9, "max_device_bytes": 2 * 10**9}, {"n": 1024})
+        self.assertIn("1 the same; 1 only before, 1 only after", self.succeed("bench", "compare", old, new))
+        other = self.rows("other", {"peer": "cusolver", "ratio": 0.1}, {"n": 1024})
+        self.assertIn("1 the same; 1 only before, 1 only after",
+                      self.succeed("bench", "compare", self.rows("one", {}, {"n": 1024}), other, "--by", "ratio"))
+        self.assertIn("2 the same", self.succeed("bench", "compare", "one", other))
+
     def test_repetitions_count_with_their_median_and_range(self):
         old = self.rows("old", {}, {"seconds": 0.0101}, {"seconds": 0.0099})
         restless = self.rows("restless", {"seconds": 0.010}, {"seconds": 0.014}, {"seconds": 0.013})

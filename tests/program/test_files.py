@@ -51,6 +51,8 @@ class Inputs(FileTest):
             ("./b.mtx", "b.mtx", ["solve", "A.mtx", "--rhs", "b.mtx", "-o"], None),
             ("tuning.txt", self.path("tuning.txt"), ["generate", "arrow:5", "-o"], tuned),
             ("tuning.txt", self.path("tuning.txt"), ["trace", "cholesky", "--n", "9", "--device", "host", "-o"], tuned),
+            ("A.mtx", "A.mtx", ["trace", "sparse", "--matrix", "A.mtx", "--device", "host", "-o"], None),
+            ("A.mtx", "A.mtx", ["bench", "sparse", "--matrix", "A.mtx", "--device", "host", "--power"], None),
         ]:
             with self.subTest(arguments=arguments, output=output):
                 self.fail_with(2, "%s: the output would overwrite the input %s" % (output, read), *arguments, output,
@@ -67,6 +69,17 @@ class Inputs(FileTest):
         self.assertEqual(self.read("A.mtx"), self.text)
         self.assertEqual(self.read("tuning.txt"), "# none\n")
 
+    def test_no_name_is_refused(self):
+        for option, arguments in [("--output", ["solve", "A.mtx", "-o"]), ("--rhs", ["solve", "A.mtx", "--rhs"]),
+                                  ("--output", ["generate", "arrow:5", "-o"]), ("--picture", ["analyze", "A.mtx", "--picture"]),
+                                  ("--output", ["trace", "lu", "-o"]), ("--power", ["bench", "lu", "--n", "9", "--power"]),
+                                  ("--output", ["tune", "--budget", "0.01", "-o"]),
+                                  ("--from", ["tune", "--budget", "0.01", "--from"])]:
+            with self.subTest(arguments=arguments):
+                self.fail_with(2, option + ": the name of the file is empty", *arguments, "",
+                               env=dict(os.environ, XDG_CONFIG_HOME=self.path("config")))
+        self.assertEqual(self.files(), ["A.mtx"])
+
     def test_memory_that_is_not_there_is_refused_before_it_is_taken(self):
         memory = program.info()["devices"][0]["memory_bytes"]  # never less than is available
         n = memory // 100
@@ -74,7 +87,7 @@ class Inputs(FileTest):
             self.skipTest("no index counts as many rows as this memory holds")
         banner = "%%MatrixMarket matrix coordinate real symmetric\n"
         self.write("A.mtx", banner + "%d %d 0\n" % (n, n))
-        done = self.fail_with(2, "A.mtx:2: reading and analysing this %d x %d matrix takes" % (n, n), "analyze", "A.mtx")
+        done = self.fail_with(3, "A.mtx:2: reading and analysing this %d x %d matrix takes" % (n, n), "analyze", "A.mtx")
         size, unit = re.search(r"takes (\d+\.\d) (.)iB of memory, but", done.stderr).groups()
         told = float(size) * {"M": 2**20, "G": 2**30, "T": 2**40}[unit] / n
         if program.has_address_sanitizer():
@@ -267,6 +280,8 @@ class Names(FileTest):
             self.write(path, "%%MatrixMarket matrix\n")
             self.fail_with(2, "trifactor: %s:1: the banner's format is missing" % shown, "analyze", path)
             self.fail_with(2, "trifactor: no/%s: cannot be written" % shown, "solve", "A.mtx", "-o", "no/" + path)
+            self.write(path, matrix_market([[1, 0], [0, 1e-20]], "array", "real", "general"))
+            self.assertIn("warning: %s: A is singular to" % shown, self.run_here("solve", path).stderr)
             os.remove(self.path(path))
         done = self.fail_with(2, r"\x1b[31m", "solve", "A.mtx", "\x1b[31m")
         self.assertNotIn("\x1b", done.stderr)

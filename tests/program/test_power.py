@@ -92,10 +92,13 @@ class Power(ProgramTest):
 
         heater = threading.Thread(target=heat)
         heater.start()
+        self.addCleanup(lambda: (done.set(), heater.join()))
         for arguments in [["cholesky", "--n", "200"], ["lu", "--n", "200"], ["batch", "--n", "32", "--count", "50"],
-                          ["sparse", "--matrix", "poisson3d:5", "--against", "none"]]:
+                          ["sparse", "--matrix", "poisson3d:5", "--against", "none"],
+                          ["sparse", "--matrix", "poisson3d:5", "--count", "3"]]:
             result = self.run_here("bench", *arguments, "--device", "host", "--seconds", "0", "--energy", "0.1",
                                    "--json", env=self.environment)
+            self.assertEqual(result.returncode, 0, result.stderr)
             rows = [json.loads(line) for line in result.stdout.splitlines()]
             counted = [row for row in rows if row["joules"]]
             self.assertTrue(counted, result.stdout + result.stderr)
@@ -103,7 +106,6 @@ class Power(ProgramTest):
                 self.assertAlmostEqual(row["gflops_per_watt"] * row["joules"] / (row["gflops"] * row["seconds"]), 1,
                                        places=6)
                 self.assertGreater(row["energy_seconds"], 0)
-        done.set(), heater.join()
 
     def test_bench_writes_watts_and_what_was_measured(self):
         done = self.run_here("bench", "lu", "--device", "host", "--n", "64,80", "--seconds", "0.1", "--power",
@@ -115,6 +117,14 @@ class Power(ProgramTest):
         self.assertEqual([line["measured"] for line in lines if "measured" in line],
                          [f"lu {scalar} n=64 auto", f"lu {scalar} n=80 auto"])
         self.assertTrue(all(line["end"] > line["begin"] for line in lines))
+
+    def test_watts_on_standard_output_leave_rows_to_standard_error(self):
+        done = self.run_here("bench", "lu", "--device", "host", "--n", "64", "--seconds", "0", "--power", "-", "--json",
+                             env=self.environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stderr)["op"], "lu")
+        self.assertNotIn('"op"', done.stdout)
+        self.assertIn('"measured":"lu ', done.stdout)
 
 
 class Clocks(ProgramTest):

@@ -172,6 +172,7 @@ class Analyze(SparseTest):
 
     def test_errors(self):
         self.fail_with(2, "nothing.mtx: No such file", "analyze", "nothing.mtx")
+        self.fail_with(2, "--seed is of a generated matrix: A.mtx is a file", "analyze", "A.mtx", "--seed", "3")
         self.write("A.mtx", "%%MatrixMarket matrix array real symmetric\n1 1\n1\n")
         self.fail_with(2, "A.mtx:2: a sparse matrix is a coordinate file", "analyze", "A.mtx")
         self.fail_with(2, "--ordering", "analyze", "arrow:3", "--ordering", "best")
@@ -391,13 +392,39 @@ class Bench(SparseTest):
                 self.assertGreater(row["ratio"], 0)
                 self.assertGreater(row["peer_memory_bytes"], 0)
 
+    def write_overflowing(self):
+        """A matrix that is positive definite, and whose solutions are infinite: their residuals are NaN."""
+        self.write("tiny.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1e-310\n2 2 1e-310\n")
+
+    def test_what_is_not_a_number_is_no_result(self):
+        self.write_overflowing()
+        self.fail_with(1, "nan is not below 30", "bench", "sparse", "--matrix", "tiny.mtx", "--count", "2",
+                       "--device", "host", "--seconds", "0")
+
+    def test_a_peer_without_a_finite_result_keeps_its_rows(self):
+        if not os.access(os.path.join(os.path.dirname(program.PROGRAM), "trifactor_cholmod"), os.X_OK):
+            self.skipTest("CHOLMOD was not built")
+        self.write_overflowing()
+        done = self.fail_with(1, "nan is not below 30", "bench", "sparse", "--matrix", "tiny.mtx", "--device",
+                              "host", "--seconds", "0", "--against", "cholmod", "--json")
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([(row["peer_residual"], row["peer_seconds"] is None) for row in rows],
+                         [(None, row["phase"] == "construct") for row in rows])
+        self.assertEqual(len(rows), 5)
+
+    def test_rows_say_how_much_of_a_device_they_may_take(self):
+        for asked in [None, 2000000000]:
+            rows = self.succeed_json("bench", "sparse", "--matrix", "poisson2d:9", "--device", "host", "--seconds", "0",
+                                     "--against", "none", *(["--max-device-bytes", "2e9"] if asked else []))
+            self.assertEqual({row["max_device_bytes"] for row in rows}, {asked})
+
     def test_several_numbers_of_right_hand_sides(self):
         rows = self.succeed_json("bench", "sparse", "--matrix", "poisson3d:5", "--seconds", "0.02", "--rhs", "1,3", "--device", "host",
                                  "--against", "none")
         self.assertEqual([row["nrhs"] for row in rows if row["phase"] == "solve"], [1, 3])
         self.assertGreater(rows[0]["memory_bytes"], 0)
         if not os.access(os.path.join(os.path.dirname(program.PROGRAM), "trifactor_cudss"), os.X_OK):
-            self.fail_with(2, "install cuDSS", "bench", "sparse", "--against", "cudss")
+            self.fail_with(2, "where trifactor is built with cuDSS", "bench", "sparse", "--against", "cudss")
 
     def test_many_matrices_of_one_pattern(self):
         rows = self.succeed_json("bench", "sparse", "--matrix", "poisson3d:5", "--seconds", "0.02", "--rhs", "1,3", "--device", "host",
@@ -424,6 +451,9 @@ class Bench(SparseTest):
         self.fail_with(2, "bench sparse has no option --n: it belongs to bench cholesky, ", "bench", "sparse", "--n", "5")
         self.fail_with(2, "--matrix: it belongs to bench sparse", "bench", "lu", "--matrix", "arrow:3")
         self.fail_with(2, "is not one of cholmod", "bench", "sparse", "--against", "lapack")
+        if program.has_scalar("f32") and os.access(os.path.join(os.path.dirname(program.PROGRAM), "trifactor_cholmod"), os.X_OK):
+            self.fail_with(2, "--against cholmod: it is measured in f64", "bench", "sparse", "--scalar", "f32", "--against",
+                           "cholmod")
         self.fail_with(2, "'cholmod' is not one of lapack", "bench", "lu", "--against", "cholmod")
 
 

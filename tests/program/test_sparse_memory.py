@@ -19,16 +19,19 @@ class SparseMemory(ProgramTest):
             self.skipTest("no GPU")
 
     def test_max_device_bytes_asks_for_the_sparse_solver_and_does_not_count_on_the_host(self):
-        self.succeed("generate", "poisson2d:20", "-o", "A.mtx")
+        self.succeed("generate", "poisson2d:20", "-o", "A.mtx")    # too small to be sent to a device
         (free,) = self.succeed_json("solve", "A.mtx", "--device", "host", "--method", "sparse")
-        (done,) = self.succeed_json("solve", "A.mtx", "--device", "host", "--max-device-bytes", "1")
+        (done,) = self.succeed_json("solve", "A.mtx", "--max-device-bytes", "1")
         self.assertEqual((done["method"], done["host_bytes"]), ("sparse", 0))
         self.assertEqual(done["memory_bytes"], free["memory_bytes"])
         self.assertLess(done["residual"], 30)
-        text = self.succeed("solve", "A.mtx", "--device", "host", "--max-device-bytes", "2e9")
+        text = self.succeed("solve", "A.mtx", "--max-device-bytes", "2e9")
         self.assertRegex(text, r"(?m)^memory +\S+ \S+ of the host$")
         self.fail_with(2, "--max-device-bytes belongs to the sparse solver, which does not take this matrix: --method lu", "solve",
                        "A.mtx", "--method", "lu", "--max-device-bytes", "2e9")
+        for host in [["--device", "host"], ["--method", "sparse-lu"]]:
+            self.fail_with(2, "--max-device-bytes is of sparse Cholesky on a GPU: %s does without one" % " ".join(host),
+                           "solve", "A.mtx", *host, "--max-device-bytes", "2e9")
 
     def test_max_device_bytes_is_a_number_of_bytes(self):
         self.succeed("generate", "poisson2d:3", "-o", "A.mtx")

@@ -103,6 +103,10 @@ class Usage(TraceTest):
             ("tpu", ["cholesky", "--device", "tpu"]), ("--mode", ["cholesky", "--mode", "fast"]),
             ("rubbish", ["cholesky", "--n", "9", "--device", "host", "--tuning", "rubbish=1"]),
             ("Hybrid", ["cholesky", "--n", "9", "--device", "host", "--mode", "hybrid"]),
+            ("--matrix is of sparse: lu factors a random matrix", ["lu", "--matrix", "arrow:5"]),
+            ("--ordering is of sparse", ["cholesky", "--ordering", "amd"]),
+            ("--max-device-bytes is of sparse", ["cholesky", "--max-device-bytes", "2e9"]),
+            ("--n is of cholesky and lu", ["sparse", "--n", "9"]),
         ]:
             with self.subTest(arguments=arguments):
                 self.assertEqual(self.fail_with(2, message, "trace", *arguments).stdout, "")

@@ -93,9 +93,15 @@ class Found(TuneTest):
         self.assertFalse(any(name in row["source"] for row in off["tuning"]))
 
     def test_standard_output_takes_the_rows(self):
-        done = self.tune("-o", "-")
-        self.assertIn(self.section, done.stdout)
-        self.assertIn("classes of calls measured", done.stderr)
+        for name in ["-", "/dev/stdout"]:
+            done = self.tune("-o", name)
+            self.assertEqual(done.stdout.count(self.section), 1)
+            self.assertIn("rows gained and are in standard output", done.stderr)
+
+    def test_a_full_device_is_a_failed_write(self):
+        done = self.run_here("tune", "--device", "host", "--ops", "lu", "--n", "9", "--budget", "0.1", "--scalar", self.scalar,
+                             "-o", "/dev/full", env=self.environment())
+        self.assertEqual((done.returncode, done.stderr.count("/dev/full: writing failed")), (3, 1), done.stderr)
 
     def test_rows_of_other_machines_stay_and_those_of_other_versions_go(self):
         other = "[trifactor 0.0.1 on another machine]\nsm_70 lu any : nb=3   # theirs\n"
@@ -177,7 +183,7 @@ class Usage(TuneTest):
         for arguments, part in [(["--budget", "0"], "--budget: '0' is not a time"),
                                 (["--budget", "ten"], "--budget: 'ten'"), (["--budget", "5x"], "--budget: '5x'"),
                                 (["--budget", "-1m"], "--budget: '-1m'"), (["--ops", "lu,qr"], "qr"),
-                                (["--n", "0"], "--n"),
+                                (["--n", "0"], "--n"), (["--ops", "sparse", "--n", "9"], "--n is of dense operations"),
                                 (["--scalar", "f16"], "'f16' is not a scalar"), (["--from", "none.txt"], "none.txt")]:
             with self.subTest(arguments):
                 self.fail_with(2, part, "tune", "--device", "host", "-o", "found.txt", *arguments)
