@@ -75,17 +75,16 @@ class EigenCholesky : public Eigen::SparseSolverBase<EigenCholesky<SparseMatrix,
   }
   /// For all matrices with the entries of A in the same places.
   void analyzePattern(const SparseMatrix& A, const AnalyzeOptions& options = {}) {
-    const SparseMatrix* given = &A;
-    SparseMatrix compressed;
-    if (!A.isCompressed()) compressed = A, compressed.makeCompressed(), given = &compressed;
+    SparseMatrix copy;
+    const SparseMatrix& given = compressed(A, copy);
     plan_.reset(), factor_.reset();
     info_ = Eigen::InvalidInput, m_isInitialized = false;
-    Pattern<StorageIndex> p = pattern(*given);
+    Pattern<StorageIndex> p = pattern(given);
     if (UpLo == Eigen::Upper)  // the lower triangle of A^T
       p.compressed = p.compressed == Compressed::Rows ? Compressed::Columns : Compressed::Rows;
     const auto plan = analyze(p, options);
-    start_ = Indices::Map(given->outerIndexPtr(), given->outerSize() + 1);
-    index_ = Indices::Map(given->innerIndexPtr(), given->nonZeros());
+    start_ = Indices::Map(given.outerIndexPtr(), given.outerSize() + 1);
+    index_ = Indices::Map(given.innerIndexPtr(), given.nonZeros());
     factor_.emplace(queue_, plan);
     plan_ = plan, info_ = Eigen::Success;
   }
@@ -96,14 +95,13 @@ class EigenCholesky : public Eigen::SparseSolverBase<EigenCholesky<SparseMatrix,
                             std::to_string(A.rows()) + " x " + std::to_string(A.cols()) + " with " +
                             std::to_string(A.nonZeros()) + " entries, not of order " + std::to_string(plan_->n()) +
                             " with " + std::to_string(plan_->entries()));
-    const SparseMatrix* given = &A;
-    SparseMatrix compressed;
-    if (!A.isCompressed()) compressed = A, compressed.makeCompressed(), given = &compressed;
-    if ((start_ != Indices::Map(given->outerIndexPtr(), start_.size())).any() ||
-        (index_ != Indices::Map(given->innerIndexPtr(), index_.size())).any())
+    SparseMatrix copy;
+    const SparseMatrix& given = compressed(A, copy);
+    if ((start_ != Indices::Map(given.outerIndexPtr(), start_.size())).any() ||
+        (index_ != Indices::Map(given.innerIndexPtr(), index_.size())).any())
       throw InvalidArgument("EigenCholesky::factorize: A has entries in other places than the matrix that was analysed");
-    values_ = Values::Map(given->valuePtr(), given->nonZeros());
-    for (Eigen::Index j = 0; j < given->outerSize() && scale_ != RealScalar(1); ++j)
+    values_ = Values::Map(given.valuePtr(), given.nonZeros());
+    for (Eigen::Index j = 0; j < given.outerSize() && scale_ != RealScalar(1); ++j)
       for (auto k = start_[j]; k < start_[j + 1]; ++k)
         if (index_[k] == StorageIndex(j)) values_[k] *= scale_;
     if constexpr (ComplexScalar<Scalar> && UpLo == Eigen::Upper) values_ = values_.conjugate().eval();  // A^T is not A
@@ -174,6 +172,14 @@ class EigenCholesky : public Eigen::SparseSolverBase<EigenCholesky<SparseMatrix,
  private:
   using Values = Eigen::Array<Scalar, Eigen::Dynamic, 1>;
   using Indices = Eigen::Array<StorageIndex, Eigen::Dynamic, 1>;
+
+  /// A, or a compressed copy of it.
+  static const SparseMatrix& compressed(const SparseMatrix& A, SparseMatrix& copy) {
+    if (A.isCompressed()) return A;
+    copy = A;
+    copy.makeCompressed();
+    return copy;
+  }
 
   mutable Queue queue_;
   std::shared_ptr<const SparsePlan> plan_;
