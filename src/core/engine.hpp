@@ -180,9 +180,9 @@ concept OffloadEngineFor = EngineFor<E, T> && requires(E e, Items<T> A, T* host,
   // Memory that both sides reach: page-locked host memory.
   { e.pinned() } -> std::same_as<Arena&>;
   // Copies of a window of one matrix to and from such memory (leading dimension = rows), and of n integers.
-  // copies_wait() returns when the copies of this lane have arrived.
+  // wait_for_copies() returns when the copies of this lane have arrived.
   e.download(A, host);
-  e.copies_wait();
+  e.wait_for_copies();
   e.upload(A, host);
   e.upload(ints, host_ints, n);
 };

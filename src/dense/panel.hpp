@@ -64,10 +64,10 @@ class HybridPanel {
  public:
   /// Panels have at most `entries` entries and `pivots` pivots.
   HybridPanel(E& e, H& host, index_t entries, index_t pivots)
-      : e_(e), host_(host), plans_(e.arena().planning()),
-        tile_(e.pinned().template take<T>(plans_ ? 0 : entries)),
-        pivots_(e.pinned().template take<int>(plans_ ? 0 : pivots)), info_(e.pinned().template take<int>(plans_ ? 0 : 1)) {
-    if (!plans_) *info_.data() = 0;
+      : e_(e), host_(host), tile_(e.pinned().template take<T>(planning() ? 0 : entries)),
+        pivots_(e.pinned().template take<int>(planning() ? 0 : pivots)),
+        info_(e.pinned().template take<int>(planning() ? 0 : 1)) {
+    if (!planning()) *info_.data() = 0;
   }
   HybridPanel(const HybridPanel&) = delete;
   static index_t leaf(index_t) { return std::numeric_limits<int>::max(); }   // a panel is one LAPACK call
@@ -75,7 +75,7 @@ class HybridPanel {
   ~HybridPanel() {
     if (open_) join_after_failure(e_);
     try {
-      e_.side().copies_wait();
+      e_.side().wait_for_copies();
     } catch (...) {   // a device fault, which surfaces at the next call too
     }
   }
@@ -88,8 +88,8 @@ class HybridPanel {
   }
   template <class F>
   void end(Items<T> window, Pivots<int> pivots, int* info, index_t first, F& factor) {
-    if (plans_) return;   // the CPU's work takes nothing of the engine's scratch memory
-    e_.side().copies_wait();
+    if (planning()) return;   // the CPU's work takes nothing of the engine's scratch memory
+    e_.side().wait_for_copies();
     const auto on_host = window.is_flipped ? one_matrix(tile_.data(), window.cols, window.rows, window.cols).flipped()
                                            : one_matrix(tile_.data(), window.rows, window.cols, window.rows);
     factor(host_, on_host, Pivots<int>{.data = pivots_.data(), .first = first}, info_.data(), first);
@@ -101,9 +101,11 @@ class HybridPanel {
   }
 
  private:
+  /// In a scratch query nothing is done.
+  bool planning() { return e_.arena().planning(); }
+
   E& e_;
   H& host_;
-  const bool plans_;   // for a scratch query: nothing is done
   Arena::Scratch<T> tile_;
   Arena::Scratch<int> pivots_, info_;   // info_ is sticky over the panels of one call
   bool open_ = false;

@@ -39,7 +39,7 @@ struct LateEngine {
   void upload(int* target, const int* host, index_t n) {
     begin([=] { std::copy_n(host, n, target); });
   }
-  void copies_wait() {
+  void wait_for_copies() {
     for (const auto& copy : std::exchange(copies, {})) copy();
   }
 };
@@ -66,7 +66,7 @@ TEST(HybridPanel, CopiesAreCompleteWhenItsMemoryIsGivenBack) {
   int first_info = 0, second_info = 0;
   double_panel(e, first, 4, true, first_info);
   double_panel(e, second, 4, false, second_info);  // in the same memory
-  e.copies_wait();
+  e.wait_for_copies();
   EXPECT_EQ(first, std::vector<double>(12, 2));
   EXPECT_EQ(second, std::vector<double>(12, 20));
   EXPECT_EQ(first_info, 7) << "a failure was lost";
@@ -80,7 +80,7 @@ TEST(HybridPanel, AScratchQueryDoesNothing) {
   int info = 0;
   e.scratch.start_planning();
   double_panel(e, entries, 4, true, info);
-  e.copies_wait();
+  e.wait_for_copies();
   EXPECT_EQ(e.scratch.stop_planning(), 0u);
   EXPECT_EQ(entries, given);
   EXPECT_EQ(info, 0);

@@ -214,7 +214,7 @@ class CudaEngine {
 
   template <class T>
   void download(Items<T> A, T* host);
-  void copies_wait();
+  void wait_for_copies();
   template <class T>
   void upload(Items<T> A, const T* host);
   void upload(int* target, const int* host, index_t n);

@@ -99,15 +99,14 @@ class StagedArguments {
  public:
   template <class... A>
   explicit StagedArguments(Arena& arena, const A&... arguments)
-      : bytes_((bytes_of(arguments) + ... + 0)),
-        possible_(bytes_ > 0 && (can_stage(arguments) && ...)),
-        room_(arena.take<char>(possible_ ? bytes_ : 0)),
+      : bytes_((can_stage(arguments) && ...) ? (bytes_of(arguments) + ... + 0) : 0),
+        room_(arena.take<char>(bytes_)),
         next_(room_.data()) {}
 
   /// Strided items are told by their addresses then: up to this size operations do the same with both.
   static constexpr index_t strided_limit = 512;
   /// False where there is nothing to stage, too: the call with its own arguments is the only one then.
-  bool possible() const { return possible_; }
+  bool possible() const { return bytes_ > 0; }
 
   template <class T>
   Items<T> operator()(const Items<T>& A) {
@@ -182,8 +181,7 @@ class StagedArguments {
     return to;
   }
 
-  index_t bytes_;
-  bool possible_;
+  index_t bytes_;  // 0 where it is not possible
   Arena::Scratch<char> room_;
   char* next_;
 };

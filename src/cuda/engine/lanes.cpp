@@ -232,7 +232,7 @@ void CudaEngine::upload(int* target, const int* host, index_t n) {
   check(cudaMemcpyAsync(target, host, std::size_t(n) * sizeof(int), cudaMemcpyHostToDevice, as_stream(stream_)),
         "copy of pivots to the device");
 }
-void CudaEngine::copies_wait() {
+void CudaEngine::wait_for_copies() {
   if (!arena().planning()) check(cudaStreamSynchronize(as_stream(stream_)), "copies of panels");
 }
 
