@@ -14,7 +14,8 @@ namespace {
 std::string processor_name(const std::string& architecture) {
   std::ifstream cpuinfo("/proc/cpuinfo");
   for (std::string line; std::getline(cpuinfo, line);)
-    if (line.starts_with("model name") && line.find(": ") + 2 < line.size()) return line.substr(line.find(": ") + 2);
+    if (const std::size_t colon = line.find(": "); line.starts_with("model name") && colon != std::string::npos)
+      return line.substr(colon + 2);
   return architecture + " processor";
 }
 
