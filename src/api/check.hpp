@@ -103,7 +103,7 @@ void check_square(const char* call, const char* name, const Items<T>& A) {
          std::string(name) + " is " + std::to_string(A.rows) + " x " + std::to_string(A.cols) + " but must be square");
 }
 
-/// A factor L of A and the right-hand sides X, by name or `other`, belong together.
+/// A factor L of A and the right-hand sides X belong together. `name` and `other` are their names, for messages.
 template <class T>
 void check_fit(const char* call, const char* name, const Items<const T>& L, const Items<T>& X,
                const std::string& other = "X") {

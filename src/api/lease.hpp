@@ -30,17 +30,18 @@ class Lease {
     if (!queue_.is_cuda()) return;
     IdleQueues& idle = idle_queues();
     const std::lock_guard lock(idle.mutex);
-    if (idle.queues.size() < idle.queues.capacity()) idle.queues.push_back(std::move(queue_));
+    if (idle.queues.size() < max_idle) idle.queues.push_back(std::move(queue_));
   }
   Queue& operator*() { return queue_; }
 
  private:
-  static constexpr std::size_t most_idle = 64;
+  static constexpr std::size_t max_idle = 64;  // more are destroyed
+
   static Queue take(Device device) {
     if (device == Device::Host) return Queue::host();
     IdleQueues& idle = idle_queues();
     const std::lock_guard lock(idle.mutex);
-    idle.queues.reserve(most_idle);  // so that giving back cannot fail; a queue for which there is no place ends
+    idle.queues.reserve(max_idle);  // so that giving back cannot fail
     if (idle.queues.empty()) return Queue::cuda();
     Queue q = std::move(idle.queues.back());
     idle.queues.pop_back();

@@ -214,7 +214,7 @@ TYPED_TEST(Lu, HybridFactorsOnCudaAndIsRefusedOnTheHost) {
   }
 }
 
-/// More than the blocks of a grid's height have lines of columns.
+/// A launch copies no more than 65535 * 32 columns.
 TYPED_TEST(Lu, ColumnsByRowsMayBeMillions) {
   if (!on_cuda() || !std::is_same_v<TypeParam, float>) GTEST_SKIP() << "of CUDA queues, in the smallest scalar";
   const auto A = random_matrix<TypeParam>(this->random, 40, 65535 * 32 + 100);
