@@ -136,7 +136,7 @@ class ByLevel final : public SparseNumeric<T>, LevelPlan<T> {
       });
       copy(*queue_, errors.data(), error.data(), error.size() * sizeof(error[0]));
       Real<T> largest = 0;
-      for (const Real<T> e : error) largest = core::larger(largest, e);
+      for (const Real<T> e : error) largest = core::max_or_nan(largest, e);
       return largest;
     };
     const auto result = refined<T>(step, [&] { copy(*queue_, x.data(), best.data(), bytes); });

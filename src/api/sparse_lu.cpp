@@ -112,7 +112,7 @@ struct SparseLu<T>::State {
     std::vector<R> sum(plan.n, R(0));
     for_each_entry(a, [&](index_t, index_t j, const I& v) { sum[j] += std::abs(reinterpret_cast<const T&>(v)); });
     norm = 0;
-    for (const R s : sum) norm = core::larger(norm, s);
+    for (const R s : sum) norm = core::max_or_nan(norm, s);
   }
 
   /// a := R a C, by powers of 2. Each entry is scaled once: between the two it might not be representable.

@@ -83,7 +83,7 @@ typename SparseNumeric<T>::Refined refined_on_host(index_t n, const T* b, T* r, 
     residual(static_cast<const T*>(x), size.data());
     R error = 0;
     for (index_t i = 0; i < n; ++i)
-      error = core::larger(error, size.data()[i] == 0 ? R(0) : core::abs1(r[i]) / size.data()[i]);
+      error = core::max_or_nan(error, size.data()[i] == 0 ? R(0) : core::abs1(r[i]) / size.data()[i]);
     return error;
   };
   const auto result = refined<T>(step, [&] { std::copy_n(x, n, best.data()); });

@@ -48,7 +48,7 @@ struct OnDevice {
     const index_t n = matrix.rows();
     if (n == 0) return 1;
     double norm = 0;
-    for (const double sum : norms.to_host()) norm = core::larger(norm, sum);
+    for (const double sum : norms.to_host()) norm = core::max_or_nan(norm, sum);
     Buffer<inner_t<T>> x(n), sign(n);
     Matrix<T> X(*lease, n, 1);
     const auto solver = [&](bool adjoint) {

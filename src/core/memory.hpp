@@ -19,8 +19,8 @@ void count_allocation(const char* where, std::size_t bytes);
 /// Throws OutOfMemory without a number, and without taking memory to say so.
 [[noreturn]] void throw_out_of_memory();
 
-/// a * b, neither negative; where that is too large, a number of which nobody has so much memory.
-inline index_t product_or_most(index_t a, index_t b) {
+/// a * b, neither negative, or the largest index_t where that overflows: take() then finds no memory.
+inline index_t saturated_product(index_t a, index_t b) {
   index_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<index_t>::max() : product;
 }

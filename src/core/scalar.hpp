@@ -129,8 +129,8 @@ template <class R> struct Limits {
 /// The Cholesky pivot rule: positive and finite. NaN is neither.
 template <class R> TF_HD bool good_pivot(R d) { return d > R(0) && d < Limits<R>::infinity; }
 
-/// The largest of what went before and b; a NaN stays.
-template <class R> TF_HD R larger(R largest, R b) { return b <= largest || largest != largest ? largest : b; }
+/// The larger of two numbers, or a NaN where one of them is.
+template <class R> TF_HD R max_or_nan(R a, R b) { return b <= a || a != a ? a : b; }
 
 template <class I> TF_HD constexpr I min(I a, I b) { return b < a ? b : a; }
 template <class I> TF_HD constexpr I max(I a, I b) { return a < b ? b : a; }

@@ -103,7 +103,7 @@ void cholesky(E& e, Items<T> A, int* info, const CholeskyTuning& tuning, const S
   const auto all_tries = [&e](Items<T> A, Array<int> infos, const CholeskyTuning& tuning, ShiftTries shifts,
                               Array<double> used) {
     int* const info = infos.data;
-    auto saved = e.arena().template take<T>(product_or_most(A.count, lower_size(A)));
+    auto saved = e.arena().template take<T>(saturated_product(A.count, lower_size(A)));
     auto retry = e.arena().template take<int>(A.count);
     e.save_lower(Items<const T>(A), saved.data(), used.data);
     cholesky(e, A, info, tuning);

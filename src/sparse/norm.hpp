@@ -35,7 +35,7 @@ double norm1(const Plan& plan, const T* values, core::Real<T> shift) {
     }
   }
   double largest = 0;
-  for (index_t j = 0; j < plan.n; ++j) largest = core::larger(largest, sums[j] + std::abs(diagonal[j]));
+  for (index_t j = 0; j < plan.n; ++j) largest = core::max_or_nan(largest, sums[j] + std::abs(diagonal[j]));
   return largest;
 }
 
