@@ -70,7 +70,7 @@ struct Entrant {
     info = Buffer<int>(*queue, 1);
     tuning = joined_tuning(options.tuning, mode.tuning);
     if (options.factors_lu()) {
-      pivots = Buffer<int>(*queue, n);
+      pivots = Buffer<int>(*queue, std::min(m, n));
       const trifactor::LuOptions how{.mode = mode.panels, .tuning = tuning};
       queue->reserve(trifactor::lu_scratch(*queue, matrix(), how));
       factor = [this, how](MatrixView<T> A) { trifactor::lu(*queue, A, pivots.data(), info.data(), how); };
@@ -150,7 +150,7 @@ Row factor_row(Bench& bench, const Entrant<T>& e, const Entrant<T>* peer) {
   if (!e.queue->is_cuda()) row.device = "host";
   row.tuning = e.tuning.empty() ? std::nullopt : std::optional(e.tuning);
   row.flops = o.factors_lu() ? lu_flops<T>(double(e.m), double(e.n)) : cholesky_flops<T>(double(e.n));
-  row.columns = double(e.n);
+  row.columns = double(std::min(e.m, e.n));
   row.seconds = e.measured.seconds;
   row.spread = e.measured.spread;
   row.runs = e.measured.runs;

@@ -185,7 +185,7 @@ void add_operations(CLI::App& bench, const std::shared_ptr<Typed>& typed) {
       .energy()
       .shared();
   operation("lu", "LU of one matrix, several ways side by side").n().pad().modes().against().tuning().energy().shared();
-  operation("panel", "LU of tall matrices").m().n().modes().against().tuning().energy().shared();
+  operation("panel", "LU of matrices that are tall or wide").m().n().modes().against().tuning().energy().shared();
   operation("swap", "the row interchanges of LU alone: the pivots of nb columns, made in n columns of m rows")
       .m()
       .n()

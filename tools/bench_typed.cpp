@@ -128,9 +128,6 @@ BenchOptions complete(Typed typed) {
   o.device = device_or_default(o.device);
   o.n = parse_sizes("--n", typed.n.empty() ? default_sizes(o.op, o.device) : typed.n);
   o.m = parse_sizes("--m", typed.m.empty() ? default_rows : typed.m);
-  const index_t least = *std::min_element(o.m.begin(), o.m.end()), widest = *std::max_element(o.n.begin(), o.n.end());
-  if (o.op == "panel" && least < widest)
-    throw InputError(fmt::format("--m: {} must be at least as much as --n, which is {}", least, widest));
   if (!typed.nrhs.empty()) o.nrhs = parse_sizes("--rhs", typed.nrhs);
   o.nb = parse_sizes("--nb", !typed.nb.empty() ? typed.nb : o.op == "swap" ? "256" : "64,128,256,512,1024");
   if (!typed.leaf.empty()) o.leaf = parse_sizes("--leaf", typed.leaf);

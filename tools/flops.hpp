@@ -19,9 +19,10 @@ template <trifactor::Scalar T>
 double lu_flops(double n) {
   return flops<T>(n * n * n / 3 + 2 * n / 3, n * n * n / 3 - n * n / 2 + n / 6);
 }
-/// Of m rows, m >= n: each of those below n takes n^2 / 2 of either kind.
+/// Of m x n: each row below n takes n^2 / 2 of either kind, and each column beyond m takes m^2 / 2.
 template <trifactor::Scalar T>
 double lu_flops(double m, double n) {
+  if (m < n) return lu_flops<T>(m) + (n - m) * flops<T>(m * (m - 1) / 2, m * (m - 1) / 2);
   return lu_flops<T>(n) + (m - n) * flops<T>(n * (n + 1) / 2, n * (n - 1) / 2);
 }
 

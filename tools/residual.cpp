@@ -160,7 +160,9 @@ double cholesky_probe(Uplo uplo, MatrixView<const T> A, MatrixView<const T> fact
 template <Scalar T>
 double lu_ratio(MatrixView<const T> A, MatrixView<const T> factors, std::span<const int> pivots) {
   const index_t m = A.rows, n = A.cols;
-  const MatrixView<const T> top{factors.data, n, n, factors.ld}, below{factors.data + n, m - n, n, factors.ld};
+  const index_t k = std::min(m, n);
+  const MatrixView<const T> top{factors.data, k, k, factors.ld}, below{factors.data + k, m - k, k, factors.ld},
+      right{factors.data + k * factors.ld, k, n - k, factors.ld};
   if (m == n && n <= largest_multiplied_out) {
     Owned<T> R(A);
     exchange_rows(R.view, pivots);
@@ -170,15 +172,17 @@ double lu_ratio(MatrixView<const T> A, MatrixView<const T> factors, std::span<co
   }
   Owned<T> v(n, 1), r(m, 1);
   fill_random(v.view, 1);
-  Owned<T> w(v.view);
-  multiply_triangle(CblasUpper, CblasNoTrans, CblasNonUnit, top, w.view.data);  // U v
+  Owned<T> w(MatrixView<const T>{v.view.data, k, 1, n});
+  multiply_triangle(CblasUpper, CblasNoTrans, CblasNonUnit, top, w.view.data);
+  for (index_t j = k; j < n; ++j)
+    for (index_t i = 0; i < k; ++i) w.view(i, 0) += right(i, j - k) * v.view(j, 0);  // U v
   subtract_product<T>(CblasNoTrans, A, CblasNoTrans, v.view, r.view);
   exchange_rows(r.view, pivots);
   for (index_t i = 0; i < m; ++i) r.view(i, 0) = -r.view(i, 0);                                                // P A v
-  subtract_product<T>(CblasNoTrans, below, CblasNoTrans, w.view, MatrixView<T>{r.view.data + n, m - n, 1, m});  // - L2 U v
+  subtract_product<T>(CblasNoTrans, below, CblasNoTrans, w.view, MatrixView<T>{r.view.data + k, m - k, 1, m});  // - L2 U v
   multiply_triangle(CblasLower, CblasNoTrans, CblasUnit, top, w.view.data);
-  for (index_t i = 0; i < n; ++i) r.view(i, 0) -= w.view(i, 0);  // - L1 U v
-  return ratio(norm1<T>(r.view), double(m) * norm1(A) * norm1<T>(v.view) * eps<T>);
+  for (index_t i = 0; i < k; ++i) r.view(i, 0) -= w.view(i, 0);  // - L1 U v
+  return ratio(norm1<T>(r.view), double(std::max(m, n)) * norm1(A) * norm1<T>(v.view) * eps<T>);
 }
 
 #define TRIFACTOR_RESIDUALS(T)                                                                \

@@ -38,7 +38,7 @@ double cholesky_ratio(Uplo uplo, MatrixView<const T> A, MatrixView<const T> fact
 template <Scalar T>
 double cholesky_probe(Uplo uplo, MatrixView<const T> A, MatrixView<const T> factor);
 
-/// |P A - L U| / (n |A| eps) of a square A, with LAPACK's pivots; large matrices are probed.
+/// |P A - L U| / (max(m, n) |A| eps) with LAPACK's pivots; large matrices, and those that are not square, are probed.
 template <Scalar T>
 double lu_ratio(MatrixView<const T> A, MatrixView<const T> factors, std::span<const int> pivots);
 
