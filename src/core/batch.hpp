@@ -145,11 +145,11 @@ Items<T> one_matrix(T* data, index_t rows, index_t cols, index_t ld) {
   return A;
 }
 
-/// The order that stands for A in tuning rows: min(m, n). One matrix with more rows than columns is like a square
-/// one with as many entries: updates take as long.
+/// The order that stands for A in tuning rows: min(m, n) in a batch. One matrix is like a square one with as many
+/// entries: updates take as long.
 template <class T>
 index_t tuning_order(const Items<T>& A) {
-  if (A.count != 1 || A.rows <= A.cols) return min(A.rows, A.cols);
+  if (A.count != 1) return min(A.rows, A.cols);
   return index_t(std::sqrt(double(A.rows) * double(A.cols)));
 }
 
