@@ -1,4 +1,5 @@
 // analyze_lu, and what a plan of LU tells about itself.
+#include <api/check.hpp>
 #include <core/memory.hpp>
 #include <sparse/lu_plan.hpp>
 #include <trifactor/sparse_lu.hpp>
@@ -40,24 +41,10 @@ std::string SparseLuPlan::text() const try {
   return text + '\n';
 } TRIFACTOR_CATCH_BAD_ALLOC
 
-namespace {
-
-/// Checks that both analyses share say "analyze: ...".
-template <SparseIndex I>
-sparse::LuPlan named_plan(const Pattern<I>& pattern, const AnalyzeLuOptions& options) {
-  try {
-    return sparse::plan_lu(pattern, options);
-  } catch (const InvalidArgument& e) {
-    throw InvalidArgument("analyze_lu" + std::string(e.what()).substr(std::string("analyze").size()));
-  }
-}
-
-}  // namespace
-
 template <SparseIndex I>
 std::shared_ptr<const SparseLuPlan> analyze_lu(const Pattern<I>& pattern, const AnalyzeLuOptions& options) try {
   auto state = std::make_unique<SparseLuPlan::State>();
-  state->plan = named_plan(pattern, options);
+  state->plan = api::checked_as("analyze_lu", [&] { return sparse::plan_lu(pattern, options); });
   return std::make_shared<SparseLuPlan>(std::move(state));
 } TRIFACTOR_CATCH_BAD_ALLOC
 

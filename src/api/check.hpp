@@ -3,6 +3,7 @@
 #pragma once
 
 #include <core/batch.hpp>
+#include <trifactor/error.hpp>
 #include <trifactor/queue.hpp>
 
 #include <string>
@@ -26,6 +27,16 @@ void check_array(const char* call, const std::string& what, ArrayView<T> array, 
   check_pointer(call, what, array.data, sizeof(T));
   if (array.size >= 0 && array.size < needed)
     fail(call, what + ".size", array.size, "be at least " + rule + " = " + std::to_string(needed));
+}
+
+/// Runs check, which says "analyze: ..." of a bad pattern, and names this call instead.
+template <class Check>
+auto checked_as(const char* call, const Check& check) {
+  try {
+    return check();
+  } catch (const InvalidArgument& e) {
+    throw InvalidArgument(call + std::string(e.what()).substr(std::string("analyze").size()));
+  }
 }
 
 /// Of a sparse matrix: one for each entry of its pattern.

@@ -24,8 +24,10 @@ T mirror_image(T a) {
 
 template <Scalar T, SparseIndex I>
 void check(const char* call, const Pattern<I>& p, std::span<const T> values) {
-  sparse::check_shape(p);
-  sparse::check_entries(p, true, [](index_t, index_t) {});
+  api::checked_as(call, [&] {
+    sparse::check_shape(p);
+    sparse::check_entries(p, true, [](index_t, index_t) {});
+  });
   api::check_values(call, values.size(), std::size_t(p.entries()));
 }
 

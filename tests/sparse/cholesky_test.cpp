@@ -476,6 +476,16 @@ TYPED_TEST(SparseCholeskyTest, AFullMatrixIsRecognisedByItsValues) {
   A = {1, Stored::Full, {0, 2}, {0, 0}, {T(1), T(2)}};
   EXPECT_TRUE(is_hermitian<T>(A.pattern(), A.values));
   EXPECT_THROW(is_hermitian<T>(A.pattern(), std::span(A.values).first(1)), InvalidArgument);
+  A.index[1] = 7;
+  const auto message = [](auto call) {
+    try {
+      call();
+    } catch (const InvalidArgument& e) { return std::string(e.what()); }
+    return std::string("no error");
+  };
+  const std::string rule = ": pattern.index[1] in column 0 = 7 must be at least 0 and less than n = 1";
+  EXPECT_EQ(message([&] { is_hermitian<T>(A.pattern(), A.values); }), "is_hermitian" + rule);
+  EXPECT_EQ(message([&] { hermitian_part<T>(A.pattern(), A.values); }), "hermitian_part" + rule);
 }
 
 TYPED_TEST(SparseCholeskyTest, AMatrixIsHermitianUpToRounding) {
