@@ -112,12 +112,14 @@ struct Schedule {
   int chunk;
 };
 
-/// call(i) for all items in parallel. The largest info that one returned.
+/// call(i) for all items in parallel, but for a BLAS without threads, which bears one caller. The largest info that one
+/// returned.
 int for_items(std::size_t count, Schedule schedule, const auto& call) {
   const SerialBlas serial;
   omp_set_schedule(schedule.kind, schedule.chunk);
+  const bool side_by_side = openblas_get_parallel() != OPENBLAS_SEQUENTIAL;
   int worst = 0;
-#pragma omp parallel for schedule(runtime) reduction(max : worst)
+#pragma omp parallel for schedule(runtime) reduction(max : worst) if (side_by_side)
   for (std::size_t i = 0; i < count; ++i) worst = std::max(worst, call(i));
   return worst;
 }

@@ -1,8 +1,7 @@
 #include <host/blas_memory.hpp>
 
 #include <core/memory.hpp>
-
-#include <cblas.h>
+#include <host/blas.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -22,7 +21,7 @@ namespace {
 constexpr std::size_t buffer_bytes = std::size_t(128) << 20;  // the largest of all processors, and untouched at first
 
 std::atomic<int> active_callers{0};
-std::atomic<int> ready_callers{0}, ready_threads{1};  // that were seen to fit
+std::atomic<int> ready_callers{0}, ready_threads{1}, ready_inside{1};  // that were seen to fit; the last of them in BLAS
 std::mutex making_ready;
 
 std::size_t stack_bytes() {
@@ -49,10 +48,12 @@ bool fits(int pieces, std::size_t bytes) {
 }
 
 void make_ready(int callers, int active, int threads) {
+  const blas::Turn turn;
   const std::lock_guard lock(making_ready);
-  const int new_callers = std::max(0, active - ready_callers), old_threads = ready_threads;
-  const int new_threads = std::max(0, threads - old_threads);
-  const int new_inside = std::max(0, threads - std::max(old_threads, openblas_get_num_threads()));
+  const int new_callers = std::max(0, active - ready_callers), new_threads = std::max(0, threads - ready_threads);
+  const bool has_threads = openblas_get_parallel() != OPENBLAS_SEQUENTIAL;
+  const int inside = std::max(int(ready_inside), openblas_get_num_threads());
+  const int new_inside = callers > 0 && has_threads ? std::max(0, threads - inside) : 0;
   const int others = active - callers;  // may hold buffers that are ready
   const int buffers = new_callers > 0 ? new_callers + others + new_inside : new_inside;
   const std::size_t piece = buffer_bytes + (std::size_t(1) << 20);  // with what the system adds
@@ -64,13 +65,14 @@ void make_ready(int callers, int active, int threads) {
     for (void* p : taken) blas_memory_free(p);
   }
   ready_callers += new_callers, ready_threads += new_threads;
+  if (callers > 0) ready_inside = std::max(int(ready_inside), threads);
 }
 
 }  // namespace
 
 BlasCallers::BlasCallers(int threads, index_t count) : callers_(int(std::min(index_t(threads), count))) {
   const int active = active_callers += callers_;
-  if (active <= ready_callers && threads <= ready_threads) return;
+  if (active <= ready_callers && threads <= ready_threads && (callers_ == 0 || threads <= ready_inside)) return;
   try {
     make_ready(callers_, active, threads);
   } catch (...) {

@@ -8,6 +8,7 @@
 // here take all their memory from the caller as long as there is enough, and end nothing.
 #pragma once
 
+#include <host/blas.hpp>
 #include <host/blas_memory.hpp>
 #include <host/sparse_lu.hpp>
 #include <host/threads.hpp>
@@ -265,6 +266,7 @@ class Elimination {
 index_t superlu_factor(const sparse::LuPlan& plan, T* values, double threshold, SparseLuFactors<T>& factors) {
   const BlasCallers callers(1, 1);
   const ThreadScope serial(1, true);  // blocks are small, and the kernels call products with vectors only
+  const blas::Turn turn;              // SuperLU calls BLAS itself
   return Elimination(plan, values, threshold, factors).run();
 }
 

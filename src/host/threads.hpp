@@ -20,75 +20,57 @@ inline constexpr tile::SerialTeam alone;
 /// would share the cores with them: operations of one matrix use either the ones or the others.
 inline bool blas_has_own_threads() { return openblas_get_parallel() == OPENBLAS_THREAD; }
 
-/// The number of BLAS's own threads belongs to the process: of several threads that set it side by side, the last one to
-/// end restores it.
-struct BlasThreads {
-  std::mutex mutex;
-  int users = 0, before = 0;
-};
-inline BlasThreads blas_threads;
-inline thread_local int thread_scopes = 0;  // one inside the other
-
-/// BLAS on OpenMP has buffers for as many threads as its last caller had, all callers alike. When a call with fewer threads
-/// begins, buffers are taken from calls that are under way, and their results are wrong (OpenBLAS 0.3.21). So teams of
-/// different sizes take turns, first come, first served. A team of one has no part in this.
+/// The number of BLAS's threads is that of all its callers. BLAS on OpenMP has buffers for as many as its last caller had:
+/// when a call with fewer begins, buffers are taken from calls that are under way, and their results are wrong (OpenBLAS
+/// 0.3.21). BLAS with threads of its own has one number for the process. So teams of different sizes take turns, first
+/// come, first served.
 class BlasTeams {
  public:
   void enter(int threads) {
     std::unique_lock lock(mutex_);
     const unsigned long ticket = arrived_++;
     turn_.wait(lock, [&] { return ticket == admitted_ && (users_ == 0 || size_ == threads); });
+    if (users_ == 0 && blas_has_own_threads()) before_ = openblas_get_num_threads(), openblas_set_num_threads(threads);
     ++admitted_, ++users_, size_ = threads;
     turn_.notify_all();
   }
   void leave() {
     const std::lock_guard lock(mutex_);
-    if (--users_ == 0) turn_.notify_all();
+    if (--users_ > 0) return;
+    if (blas_has_own_threads()) openblas_set_num_threads(before_);
+    turn_.notify_all();
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable turn_;
   unsigned long arrived_ = 0, admitted_ = 0;
-  int users_ = 0, size_ = 0;
+  int users_ = 0, size_ = 0, before_ = 0;  // BLAS's own threads before
 };
 inline BlasTeams blas_teams;
 inline thread_local int blas_team_size = 0;  // of the team in which this thread is; 0: none
 
 /// For the length of one operation, BLAS uses so many threads: of one item; many items are worked on side by side, with a
-/// thread each. BLAS built on OpenMP goes by OpenMP's number, so parallel regions in this scope name theirs.
+/// thread each. BLAS built on OpenMP goes by OpenMP's number, so parallel regions in this scope name theirs; there, a team
+/// of one has no part in the turns.
 class ThreadScope {
  public:
-  ThreadScope(int threads, bool many_items)
-      : omp_before_(omp_get_max_threads()), own_threads_(blas_has_own_threads()), threads_(many_items ? 1 : threads) {
-    if (!own_threads_ && threads_ > 1) {
-      if (blas_team_size > 0 && blas_team_size != threads_) threads_ = 1;  // inside of a call with another team
-      enters_ = threads_ > 1 && blas_team_size == 0;
-      if (enters_) blas_teams.enter(threads_), blas_team_size = threads_;
-    }
+  ThreadScope(int threads, bool many_items) : omp_before_(omp_get_max_threads()), threads_(many_items ? 1 : threads) {
+    const bool inside = blas_team_size > 0;
+    if (inside && blas_team_size != threads_) threads_ = 1;  // of a call with another team
+    enters_ = !inside && (threads_ > 1 || blas_has_own_threads());
+    if (enters_) blas_teams.enter(threads_), blas_team_size = threads_;
     if (threads_ != omp_before_) omp_set_num_threads(threads_);
-    if (!own_threads_) return;
-    const std::lock_guard lock(blas_threads.mutex);
-    blas_before_ = openblas_get_num_threads();
-    if (thread_scopes++ == 0 && blas_threads.users++ == 0) blas_threads.before = blas_before_;
-    openblas_set_num_threads(threads_);
   }
   ThreadScope(const ThreadScope&) = delete;
   ~ThreadScope() {
     if (threads_ != omp_before_) omp_set_num_threads(omp_before_);
     if (enters_) blas_team_size = 0, blas_teams.leave();
-    if (!own_threads_) return;
-    const std::lock_guard lock(blas_threads.mutex);
-    if (--thread_scopes > 0)
-      openblas_set_num_threads(blas_before_);
-    else if (--blas_threads.users == 0)
-      openblas_set_num_threads(blas_threads.before);
   }
 
  private:
-  int omp_before_;
-  bool own_threads_, enters_ = false;
-  int blas_before_ = 0, threads_;
+  int omp_before_, threads_;
+  bool enters_;
 };
 
 /// Threads for so much work, in flops or entries moved, about a nanosecond each: all of them, or one where waking the

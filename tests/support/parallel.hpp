@@ -3,6 +3,8 @@
 
 #include <trifactor/types.hpp>
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -10,6 +12,9 @@
 #include <vector>
 
 namespace trifactor::test {
+
+/// Whether several threads may call BLAS side by side, as references do: not if it was built without threads.
+inline bool blas_bears_threads() { return openblas_get_parallel() != OPENBLAS_SEQUENTIAL; }
 
 /// f(i) for every i below count, in any order; `entries` says how much that is. f must not throw, nor use gtest's
 /// macros.
@@ -20,7 +25,7 @@ void in_parallel(std::size_t count, index_t entries, const F& f) {
   const auto work = [&] {
     for (std::size_t i; (i = next++) < count;) f(i);
   };
-  const auto processors = index_t(std::thread::hardware_concurrency());
+  const index_t processors = blas_bears_threads() ? std::thread::hardware_concurrency() : 1;
   std::vector<std::thread> others(std::size_t(
       std::clamp(std::min({processors, index_t(count), entries / entries_each}) - 1, index_t(0), index_t(15))));
   for (auto& thread : others) thread = std::thread(work);
