@@ -8,7 +8,6 @@
 #include <lapacke.h>
 
 #include <mutex>
-#include <utility>
 
 namespace trifactor::host::blas {
 
