@@ -10,10 +10,12 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
+#include <omp.h>
 #include <commit.hpp>
 #include <trifactor/error.hpp>
 #include <trifactor/info.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <limits>
@@ -173,6 +175,9 @@ ExitStatus status_of(const std::exception& e) {
 int main(int argc, char** argv) {
   using namespace program;
   reserve_standard_streams();
+  // Residuals call BLAS, which waits without end for threads that OpenMP does not give it.
+  omp_set_dynamic(false);
+  omp_set_num_threads(omp_get_max_active_levels() > 0 ? std::min(omp_get_max_threads(), omp_get_thread_limit()) : 1);
   CLI::App app{"Cholesky and LU factorizations of dense and sparse matrices, on the CPU and on the GPU", "trifactor"};
   app.set_version_flag("--version", fmt::format("trifactor {} ({})", trifactor::version(), TRIFACTOR_COMMIT));
   app.require_subcommand(1);

@@ -20,7 +20,8 @@ struct QueueState;   // the engine behind a queue and the memory it allocates
 /// An ordered sequence of calls on one device. Not thread-safe: one thread at a time uses a queue.
 class TRIFACTOR_API Queue {
  public:
-  /// Calls are complete on return. threads = 0: as many as OpenMP offers. At most 512.
+  /// Calls are complete on return. threads = 0: as many as OpenMP offers. At most 512,
+  /// and as many as OMP_THREAD_LIMIT allows.
   static Queue host(int threads = 0);
   /// Calls are enqueued on a stream of their own. Throws DeviceFault where there is no such device.
   static Queue cuda(int device = 0);

@@ -6,7 +6,8 @@
 namespace trifactor::host {
 
 HostEngine::HostEngine(int threads)
-    : threads_(threads > 0 ? threads : min(omp_get_max_threads(), max_threads)), arena_(host_memory_source()) {}
+    : threads_(min(threads > 0 ? threads : min(omp_get_max_threads(), max_threads), most_threads())),
+      arena_(host_memory_source()) {}
 
 std::string blas_name() {
   const int kind = openblas_get_parallel();

@@ -50,9 +50,12 @@ class BlasTeams {
 inline BlasTeams blas_teams;
 inline thread_local int blas_team_size = 0;  // of the team in which this thread is; 0: none
 
+/// So many OpenMP gives, by OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS.
+inline int most_threads() { return omp_get_max_active_levels() > 0 ? omp_get_thread_limit() : 1; }
+
 /// For the length of one operation, BLAS uses so many threads: of one item; many items are worked on side by side, with a
 /// thread each. BLAS built on OpenMP goes by OpenMP's number, so parallel regions in this scope name theirs; there, a team
-/// of one has no part in the turns.
+/// of one has no part in the turns. It never ends where OpenMP gives it fewer, as OMP_DYNAMIC=true lets it.
 class ThreadScope {
  public:
   ThreadScope(int threads, bool many_items) : omp_before_(omp_get_max_threads()), threads_(many_items ? 1 : threads) {
@@ -61,16 +64,18 @@ class ThreadScope {
     enters_ = !inside && (threads_ > 1 || blas_has_own_threads());
     if (enters_) blas_teams.enter(threads_), blas_team_size = threads_;
     if (threads_ != omp_before_) omp_set_num_threads(threads_);
+    if (dynamic_before_) omp_set_dynamic(false);
   }
   ThreadScope(const ThreadScope&) = delete;
   ~ThreadScope() {
+    if (dynamic_before_) omp_set_dynamic(true);
     if (threads_ != omp_before_) omp_set_num_threads(omp_before_);
     if (enters_) blas_team_size = 0, blas_teams.leave();
   }
 
  private:
   int omp_before_, threads_;
-  bool enters_;
+  bool enters_, dynamic_before_ = omp_get_dynamic();
 };
 
 /// Threads for so much work, in flops or entries moved, about a nanosecond each: all of them, or one where waking the

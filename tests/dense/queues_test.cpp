@@ -2,7 +2,9 @@
 #include <support/jobs.hpp>
 
 #include <atomic>
+#include <cstdlib>
 #include <thread>
+#include <unistd.h>
 
 namespace trifactor::test {
 namespace {
@@ -165,6 +167,47 @@ TYPED_TEST(QueuesTest, QueuesWithDifferentNumbersOfThreadsDisturbNoOther) {
   for (std::size_t t = 0; t < teams.size(); ++t)
     for (const Factored& f : factored[t])
       EXPECT_LT(lu_ratio(f.A, f.F, f.pivots), threshold) << teams[t] << " threads, n=" << f.A.rows;
+}
+
+/// BLAS on OpenMP waits without end for threads that OpenMP does not give it. A fresh process, since OpenMP reads its
+/// variables once; nothing but the library calls BLAS there.
+TYPED_TEST(QueuesTest, HostQueuesEndWithTheThreadsThatOpenMPGives) {
+  if (TRIFACTOR_TEST_SANITIZED || on_cuda()) GTEST_SKIP() << "of host queues without sanitizers";
+  using T = TypeParam;
+  const auto child = [] {
+    alarm(60);
+    constexpr index_t n = 400;
+    Queue own = Queue::host(4);
+    HostMatrix<T> A(n, n);   // 1 everywhere, and n more on the diagonal: A times ones is 2 n
+    for (index_t j = 0; j < n; ++j)
+      for (index_t i = 0; i < n; ++i) A(i, j) = T(real_t<T>(i == j ? n + 1 : 1));
+    bool good = true;
+    for (const bool lu_of : {false, true}) {
+      HostMatrix<T> B(n, 50);
+      for (index_t j = 0; j < 50; ++j)
+        for (index_t i = 0; i < n; ++i) B(i, j) = T(real_t<T>(2 * n));
+      DeviceMatrix<T> F(own, A), X(own, B);
+      DeviceArray<int> pivots(own, n, 0), info(own, 1, -7);
+      if (lu_of) {
+        lu(own, F.view(), pivots.data(), info.data(), {.tuning = "whole=0 nb=64"});
+        lu_solve(own, Op::None, F.view(), pivots.data(), X.view(), info.data());
+      } else {
+        cholesky(own, Uplo::Lower, F.view(), info.data());
+        cholesky_solve(own, Uplo::Lower, F.view(), X.view(), info.data());
+      }
+      const auto x = X.download();
+      good = good && info.download()[0] == 0;
+      for (index_t j = 0; j < 50; ++j)
+        for (index_t i = 0; i < n; ++i) good = good && std::abs(x(i, j) - T(1)) < 1e-3;
+    }
+    std::_Exit(good ? 0 : 1);
+  };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const auto& [name, value] : {std::pair{"OMP_THREAD_LIMIT", "1"}, {"OMP_DYNAMIC", "true"}, {"OMP_MAX_ACTIVE_LEVELS", "0"}}) {
+    setenv(name, value, 1);
+    EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "") << name << "=" << value;
+    unsetenv(name);
+  }
 }
 
 // A queue that ends synchronizes the device, and with it every capture would be lost that is going on: it waits for

@@ -63,6 +63,12 @@ class Rows(BenchTest):
             self.assertLessEqual(row["bytes"], 2 * 2 * row["nb"] * 7 * 16)     # at most two rows are moved by a pivot
             self.assertEqual(row["residual"], 0)
 
+    def test_openmp_may_give_fewer_threads(self):   # OpenBLAS would wait for the others
+        for name, value in (("OMP_THREAD_LIMIT", "1"), ("OMP_DYNAMIC", "true"), ("OMP_MAX_ACTIVE_LEVELS", "0")):
+            text = self.succeed("bench", "lu", *QUICK, "--scalar", self.scalar, "--n", "300",
+                                env=dict(os.environ, **{name: value}))
+            self.assertLess(json.loads(text)["residual"], 30)
+
     def test_panels(self):
         rows = self.rows("panel", "--m", "30,40", "--n", "8,20")
         self.assertEqual([(row["m"], row["n"]) for row in rows], [(30, 8), (40, 8), (30, 20), (40, 20)])
