@@ -79,9 +79,9 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         return done.stdout
 
-    def succeed_json(self, *arguments):
+    def succeed_json(self, *arguments, **options):
         """The objects that the program printed, one a line."""
-        return [json.loads(line) for line in self.succeed(*arguments, "--json").splitlines()]
+        return [json.loads(line) for line in self.succeed(*arguments, "--json", **options).splitlines()]
 
     def fail_with(self, status, message, *arguments, **options):
         done = self.run_here(*arguments, **options)
