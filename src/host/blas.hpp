@@ -24,13 +24,18 @@ lapack_complex_double* lapack(Complex<R>* p) requires std::same_as<R, double> {
   return reinterpret_cast<lapack_complex_double*>(p);
 }
 
-/// OpenBLAS that was built without threads gives several callers the same buffer, unless it was built with locks, which it
-/// does not tell. So its calls take turns. Within one turn there may be others.
+/// Whether OpenBLAS was built without threads.
+inline bool sequential() {
+  static const bool answer = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
+  return answer;
+}
+
+/// Sequential OpenBLAS gives several callers the same buffer, unless it was built with locks, which it does not tell. So its
+/// calls take turns. Within one turn there may be others.
 class Turn {
  public:
   Turn() {
-    static const bool one_at_a_time = openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
-    if (one_at_a_time) lock_ = std::unique_lock(calling_);
+    if (sequential()) lock_ = std::unique_lock(calling_);
   }
 
  private:

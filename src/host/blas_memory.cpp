@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t buffer_bytes = std::size_t(128) << 20;  // the largest of all processors, and untouched at first
 
 std::atomic<int> active_callers{0};
-std::atomic<int> ready_callers{0}, ready_threads{1}, ready_inside{1};  // that were seen to fit; the last of them in BLAS
+// That were seen to fit: buffers of callers, stacks of threads, and buffers of threads inside BLAS.
+std::atomic<int> ready_callers{0}, ready_threads{1}, ready_inside{1};
 std::mutex making_ready;
 
 std::size_t stack_bytes() {
@@ -51,9 +52,8 @@ void make_ready(int callers, int active, int threads) {
   const blas::Turn turn;
   const std::lock_guard lock(making_ready);
   const int new_callers = std::max(0, active - ready_callers), new_threads = std::max(0, threads - ready_threads);
-  const bool has_threads = openblas_get_parallel() != OPENBLAS_SEQUENTIAL;
   const int inside = std::max(int(ready_inside), openblas_get_num_threads());
-  const int new_inside = callers > 0 && has_threads ? std::max(0, threads - inside) : 0;
+  const int new_inside = callers > 0 && !blas::sequential() ? std::max(0, threads - inside) : 0;
   const int others = active - callers;  // may hold buffers that are ready
   const int buffers = new_callers > 0 ? new_callers + others + new_inside : new_inside;
   const std::size_t piece = buffer_bytes + (std::size_t(1) << 20);  // with what the system adds

@@ -6,7 +6,7 @@
 namespace trifactor::host {
 
 HostEngine::HostEngine(int threads)
-    : threads_(min(threads > 0 ? threads : min(omp_get_max_threads(), max_threads), most_threads())),
+    : threads_(min(min(threads > 0 ? threads : omp_get_max_threads(), max_threads), openmp_thread_limit())),
       arena_(host_memory_source()) {}
 
 std::string blas_name() {

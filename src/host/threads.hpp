@@ -45,17 +45,19 @@ class BlasTeams {
   std::mutex mutex_;
   std::condition_variable turn_;
   unsigned long arrived_ = 0, admitted_ = 0;
-  int users_ = 0, size_ = 0, before_ = 0;  // BLAS's own threads before
+  int users_ = 0, size_ = 0;
+  int before_ = 0;  // the number of BLAS's own threads before the first user
 };
 inline BlasTeams blas_teams;
 inline thread_local int blas_team_size = 0;  // of the team in which this thread is; 0: none
 
-/// So many OpenMP gives, by OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS.
-inline int most_threads() { return omp_get_max_active_levels() > 0 ? omp_get_thread_limit() : 1; }
+/// No team of OpenMP has more threads, by OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS.
+inline int openmp_thread_limit() { return omp_get_max_active_levels() > 0 ? omp_get_thread_limit() : 1; }
 
 /// For the length of one operation, BLAS uses so many threads: of one item; many items are worked on side by side, with a
 /// thread each. BLAS built on OpenMP goes by OpenMP's number, so parallel regions in this scope name theirs; there, a team
-/// of one has no part in the turns. It never ends where OpenMP gives it fewer, as OMP_DYNAMIC=true lets it.
+/// of one has no part in the turns. OMP_DYNAMIC is off meanwhile: BLAS waits without end for threads that OpenMP does not
+/// give it.
 class ThreadScope {
  public:
   ThreadScope(int threads, bool many_items) : omp_before_(omp_get_max_threads()), threads_(many_items ? 1 : threads) {
